@@ -1,0 +1,54 @@
+include(GNUInstallDirs)
+
+# Flags of our own targets; never exported to users.
+add_library(muster_flags INTERFACE)
+target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  $<$<BOOL:${MUSTER_WERROR}>:-Werror> $<$<BOOL:${MUSTER_FUZZ}>:-fsanitize=fuzzer-no-link>)
+target_compile_definitions(muster_flags INTERFACE
+  $<$<BOOL:${MUSTER_CRASH_POINTS}>:MUSTER_CRASH_POINTS>)
+if(MUSTER_SANITIZE)
+  target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
+endif()
+
+# muster_module(net DEPS muster::loop muster::wire)
+#
+# One folder is one library: muster/net/*.cpp becomes muster::net, and the
+# *_test.cpp beside them become net_test. DEPS is the whole list of what the
+# folder may include; scripts/check_layers.py reads it from here. PRIVATE_DEPS
+# are libraries of others that stand in no header of ours.
+function(muster_module path)
+  cmake_parse_arguments(arg "" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;LABELS" ${ARGN})
+  string(REPLACE "/" "_" name ${path})
+  set(dir ${PROJECT_SOURCE_DIR}/muster/${path})
+  file(GLOB headers CONFIGURE_DEPENDS ${dir}/*.h)
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cpp)
+  list(REMOVE_ITEM sources ${tests} "")
+
+  set(kind PUBLIC)
+  set(type STATIC)
+  if(NOT sources)
+    set(kind INTERFACE)
+    set(type INTERFACE)
+  endif()
+  add_library(muster_${name} ${type} ${sources})
+  add_library(muster::${name} ALIAS muster_${name})
+  target_sources(muster_${name} ${kind} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+  target_compile_features(muster_${name} ${kind} cxx_std_20)
+  target_link_libraries(muster_${name} ${kind} ${arg_DEPS})
+  set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  if(sources)
+    target_link_libraries(muster_${name} PRIVATE ${arg_PRIVATE_DEPS} $<BUILD_INTERFACE:muster_flags>)
+  endif()
+  install(TARGETS muster_${name} EXPORT MusterTargets FILE_SET HEADERS)
+
+  if(MUSTER_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE muster::${name} muster_flags ${arg_TEST_DEPS} GTest::gtest_main)
+    # One label, joined by dots: gtest_discover_tests() loses all but the first of a list.
+    list(PREPEND arg_LABELS unit)
+    list(JOIN arg_LABELS "." label)
+    gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 120)
+  endif()
+endfunction()

@@ -1,0 +1,153 @@
+// A frame: what one send carries. A small head, and parts that are never joined.
+//
+// docs/reference/wire.md has the bytes. Pure: nothing here knows a socket.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "muster/base/buffer.h"
+#include "muster/base/result.h"
+
+namespace muster::wire {
+
+inline constexpr std::size_t kMaxHead = 128;
+inline constexpr std::size_t kMaxParts = 1024;
+inline constexpr std::uint64_t kMaxPart = std::uint64_t{16} << 30;
+
+// The head's bytes, kept inside the frame so that a small message costs no allocation.
+class Head {
+ public:
+  Head() = default;
+  // At most kMaxHead bytes are taken.
+  explicit Head(std::span<const std::byte> bytes) { assign(bytes); }
+
+  void assign(std::span<const std::byte> bytes) {
+    size_ = static_cast<std::uint8_t>(bytes.size() < kMaxHead ? bytes.size() : kMaxHead);
+    if (size_ > 0) std::memcpy(bytes_.data(), bytes.data(), size_);
+  }
+  // Room for `size` bytes, to be written by the caller.
+  std::span<std::byte> resize(std::size_t size) {
+    size_ = static_cast<std::uint8_t>(size < kMaxHead ? size : kMaxHead);
+    return {bytes_.data(), size_};
+  }
+
+  std::span<const std::byte> bytes() const { return {bytes_.data(), size_}; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::uint8_t size_ = 0;
+  std::array<std::byte, kMaxHead> bytes_;  // Not cleared: only the first size_ are ever read.
+};
+
+// The parts of a frame: a vector that keeps the first few inside itself.
+class Parts {
+ public:
+  Parts() = default;
+  Parts(Parts&& other) noexcept { take(other); }
+  Parts& operator=(Parts&& other) noexcept {
+    if (this != &other) {
+      clear();
+      take(other);
+    }
+    return *this;
+  }
+  Parts(const Parts& other) { copy(other); }
+  Parts& operator=(const Parts& other) {
+    if (this != &other) {
+      clear();
+      copy(other);
+    }
+    return *this;
+  }
+  ~Parts() = default;
+
+  void push_back(Buffer part) {
+    if (count_ < kInline) {
+      inline_[count_] = std::move(part);
+    } else {
+      if (count_ == kInline) spill();
+      many_.push_back(std::move(part));
+    }
+    ++count_;
+  }
+  void clear() {
+    for (std::size_t i = 0; i < kInline && i < count_; ++i) inline_[i] = Buffer();
+    many_.clear();
+    count_ = 0;
+  }
+
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  Buffer* begin() { return count_ <= kInline ? inline_.data() : many_.data(); }
+  Buffer* end() { return begin() + count_; }
+  const Buffer* begin() const { return count_ <= kInline ? inline_.data() : many_.data(); }
+  const Buffer* end() const { return begin() + count_; }
+  Buffer& operator[](std::size_t i) { return begin()[i]; }
+  const Buffer& operator[](std::size_t i) const { return begin()[i]; }
+
+ private:
+  static constexpr std::size_t kInline = 2;
+
+  void spill() {
+    many_.reserve(2 * kInline);
+    for (Buffer& part : inline_) many_.push_back(std::move(part));
+  }
+  void take(Parts& other) {
+    for (std::size_t i = 0; i < kInline && i < other.count_; ++i) {
+      inline_[i] = std::move(other.inline_[i]);
+    }
+    many_ = std::move(other.many_);
+    count_ = std::exchange(other.count_, 0);
+  }
+  void copy(const Parts& other) {
+    for (const Buffer& part : other) push_back(part);
+  }
+
+  std::size_t count_ = 0;
+  std::array<Buffer, kInline> inline_;
+  std::vector<Buffer> many_;
+};
+
+struct Frame {
+  Head head;
+  Parts parts;
+
+  // Bytes of all parts together.
+  std::uint64_t body_size() const {
+    std::uint64_t sum = 0;
+    for (const Buffer& part : parts) sum += part.size();
+    return sum;
+  }
+};
+
+// What stands before a frame on a byte stream: 8 bytes, then 8 per part.
+struct Prefix {
+  std::size_t head_size = 0;
+  std::size_t part_count = 0;
+};
+inline constexpr std::size_t kPrefixSize = 8;
+inline constexpr std::size_t kPartSizeSize = 8;
+
+// How many bytes prefix and part sizes take together.
+inline std::size_t prefix_size(std::size_t part_count) {
+  return kPrefixSize + kPartSizeSize * part_count;
+}
+
+// Writes prefix and part sizes of `frame` into `out`, which has room for them.
+void write_prefix(const Frame& frame, std::span<std::byte> out);
+
+// Reads the first kPrefixSize bytes of `bytes`. Code::invalid if they are not
+// a prefix or ask for more than a frame may have.
+Result<Prefix> read_prefix(std::span<const std::byte> bytes);
+
+// Reads the size of one part. Code::invalid above kMaxPart.
+Result<std::uint64_t> read_part_size(std::span<const std::byte> bytes);
+
+}  // namespace muster::wire

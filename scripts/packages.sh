@@ -1,0 +1,14 @@
+# The Debian packages that scripts/setup installs, with what each is for.
+# shellcheck disable=SC2034  # read by scripts/setup
+debian_packages=(
+  # The build.
+  g++ cmake ninja-build ccache git python3 python3-venv ca-certificates
+  # Checks: one pinned clang for formatting, tidying and fuzzing.
+  clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
+  # What the library stands on (docs/decisions/0008).
+  libspdlog-dev libfmt-dev libssl-dev libcli11-dev
+  # Tests.
+  libgtest-dev librapidcheck-dev valgrind
+  # The peers that scripts/bench measures against.
+  libzmq3-dev libnng-dev
+)

@@ -1,0 +1,90 @@
+// Future: a result that is not there yet.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "muster/base/result.h"
+#include "muster/loop/loop.h"
+
+namespace muster::loop {
+
+template <class T>
+class Promise;
+
+template <class T>
+class Future {
+ public:
+  Future() = default;
+
+  // Any thread, not under the baton. Waits for the result and takes it;
+  // Code::timeout if the deadline comes first, and the future stays usable.
+  Result<T> get(TimePoint deadline = kForever) {
+    if (!state_) return Error(Code::invalid, "this future has no promise, or was taken from");
+    Loop& loop = *state_->loop;
+    if (!loop.wait_until([this] { return state_->result.has_value(); }, deadline)) {
+      return Error(Code::timeout, "the deadline passed before the result was there");
+    }
+    const std::shared_ptr<State> state = std::move(state_);
+    const Turn turn(loop);
+    return *std::move(state->result);
+  }
+
+  // Calls `action` under the baton once the result is there, at once if it
+  // is. Takes the future's place: get() has nothing to give any more.
+  void then(std::function<void(Result<T>)> action) {
+    const std::shared_ptr<State> state = std::move(state_);
+    const Turn turn(*state->loop);
+    if (state->result) return action(*std::move(state->result));
+    state->action = std::move(action);
+  }
+
+  // Any thread.
+  bool is_ready() const {
+    const Turn turn(*state_->loop);
+    return state_->result.has_value();
+  }
+  explicit operator bool() const { return state_ != nullptr; }
+
+ private:
+  friend class Promise<T>;
+  struct State {
+    Loop* loop;
+    std::optional<Result<T>> result;
+    std::function<void(Result<T>)> action;
+  };
+  explicit Future(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+// The end that sets the result, once. One that goes without having done so
+// leaves Code::cancelled.
+template <class T>
+class Promise {
+ public:
+  explicit Promise(Loop& loop)
+      : state_(std::make_shared<typename Future<T>::State>(typename Future<T>::State{&loop, std::nullopt, nullptr})) {}
+  Promise(Promise&&) noexcept = default;
+  Promise& operator=(Promise&&) noexcept = default;
+  ~Promise() {
+    if (state_) set(Error(Code::cancelled, "the promise was dropped"));
+  }
+
+  Future<T> future() const { return Future<T>(state_); }
+
+  // Needs no baton of the caller's; what follows runs under it.
+  void set(Result<T> result) {
+    const auto state = std::move(state_);
+    const Turn turn(*state->loop);
+    if (state->action) return state->action(std::move(result));
+    state->result = std::move(result);
+  }
+
+ private:
+  std::shared_ptr<typename Future<T>::State> state_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,47 @@
+// The keeper: drives the loop while no user's thread does. Runs no user code.
+
+#include "muster/loop/loop.h"
+#include "muster/loop/waiter.h"
+
+namespace muster::loop {
+
+void Loop::keep() {
+  Waiter me;
+  me.is_keeper = true;
+  take();
+  std::uint64_t seen = 0;
+  while (!is_stopping_) {
+    if (leader_ == nullptr && !is_driven_) {
+      leader_ = &me;
+      lead(me);
+      if (leader_ == &me) leader_ = nullptr;
+      continue;
+    }
+    // Threads that wait often are left alone and looked at again in a moment.
+    // One that has been driving since the last look needs no looking after: it
+    // wakes the keeper when it leaves.
+    is_driven_ = false;
+    keeper_sleeps_deep_ = leader_ != nullptr && drives_ == seen;
+    seen = drives_;
+    const std::uint32_t word = keeper_word_.load(std::memory_order_relaxed);
+    const bool deep = keeper_sleeps_deep_;
+    give();
+    if (deep) {
+      futex_wait(keeper_word_, word);
+    } else {
+      futex_wait(keeper_word_, word, options_.keeper_patience);
+    }
+    take();
+    keeper_sleeps_deep_ = false;
+  }
+  give();
+}
+
+void Loop::wake_keeper() {
+  keeper_sleeps_deep_ = false;
+  is_driven_ = true;  // It looks for a moment before it drives.
+  keeper_word_.fetch_add(1, std::memory_order_relaxed);
+  futex_wake(keeper_word_);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,179 @@
+// Loop: one process's descriptors, timers and polled sources, driven by whoever waits.
+//
+// There is no I/O thread. A thread that waits drives the loop until what it
+// waits for is there; a thread that sends does so itself. One baton guards all
+// that the loop owns; a thread gives it up before it sleeps. The keeper, a
+// thread of the loop's own, drives while no other does, so that beats and
+// arriving frames never depend on what the user's code is doing.
+//
+// Functions marked "Any thread." may be called from anywhere; all others need
+// the baton, which a Turn or a callback of the loop gives.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "muster/base/clock.h"
+#include "muster/base/result.h"
+#include "muster/loop/baton.h"
+#include "muster/loop/inbox.h"
+#include "muster/loop/sources.h"
+#include "muster/loop/spin_budget.h"
+#include "muster/loop/timers.h"
+
+struct epoll_event;
+
+namespace muster::loop {
+
+struct LoopOptions {
+  const Clock* clock = &system_clock();
+  // False: nothing happens but while a thread waits. For tests under virtual time.
+  bool keeper = true;
+  // The longest that a wait looks again and again before it sleeps.
+  Duration spin = std::chrono::microseconds(30);
+  // How long no thread has driven the loop when the keeper takes over.
+  Duration keeper_patience = std::chrono::milliseconds(2);
+};
+
+class Loop {
+ public:
+  static Result<std::unique_ptr<Loop>> make(LoopOptions options = {});
+  // Nobody may be inside any more.
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Any thread. Runs `task` under the baton: now if it is free, else by its
+  // holder before that sleeps or leaves. Never blocks.
+  void post(std::function<void()> task);
+
+  // Any thread, not under the baton. Drives the loop, or lets another thread
+  // drive it, until `done()` holds; false if the deadline came first. `done`
+  // is called under the baton, also by other threads; it must be cheap.
+  bool wait_until(const std::function<bool()>& done, TimePoint deadline = kForever);
+
+  // Any thread. The loop's clock.
+  TimePoint now() const { return options_.clock->now(); }
+
+  // Calls `handler` whenever one of `events` (EPOLLIN, EPOLLOUT, ...) holds.
+  // Both outlive the watch.
+  Status watch(int descriptor, std::uint32_t events, FdHandler& handler);
+  void change(int descriptor, std::uint32_t events);
+  void unwatch(int descriptor);
+
+  void add(Poller& poller);
+  void remove(Poller& poller);
+
+  // Calls `flusher` once before the baton is given up.
+  void flush_later(Flusher& flusher);
+  void forget(Flusher& flusher);
+
+  void start(Timer& timer, TimePoint due) { timers_.start(timer, due); }
+  void stop(Timer& timer) { timers_.stop(timer); }
+
+  // Does what there is to do now, without waiting. True if there was anything.
+  bool run_ready();
+  // When the next timer is due.
+  TimePoint next_timer() const { return timers_.next(); }
+
+  // Wakes whoever sleeps in this loop, from this process or, with a descriptor
+  // that was handed on, from another.
+  int wake_descriptor() const { return wake_; }
+
+  // Any thread. True if the calling thread holds the baton.
+  bool is_held() const;
+  void check_held() const;
+
+ private:
+  friend class Turn;
+  struct Waiter;
+  struct Slot {
+    FdHandler* handler = nullptr;
+    std::uint32_t generation = 0;
+  };
+
+  explicit Loop(const LoopOptions& options) : options_(options), budget_(options.spin) {}
+  Status open();
+
+  // The baton, and what is due whenever it changes hands.
+  void take();
+  void give();
+  void settle();
+  void settle_waiters();
+  void rearm_for_sleepers();
+  void flush();
+
+  // One round of everything that needs no sleep.
+  bool work();
+  bool poll_all();
+  bool poll_descriptors();
+  void dispatch(std::span<const ::epoll_event> events);
+
+  // Waiting (waiting.cpp).
+  bool lead(Waiter& me);
+  void follow(Waiter& me);
+  bool spin(const Waiter& me);
+  void park(Waiter& me);
+  bool arm_all();
+  void disarm_all();
+  void pass_on();
+  void wake(Waiter& waiter);
+  void wake_parked();
+
+  // The keeper (keeper.cpp).
+  void keep();
+  void wake_keeper();
+
+  LoopOptions options_;
+  Baton baton_;
+  Inbox<std::function<void()>> inbox_;
+
+  // All below is guarded by the baton.
+  int epoll_ = -1;
+  int wake_ = -1;
+  std::vector<Slot> slots_;
+  Timers timers_;
+  std::vector<Poller*> pollers_;
+  std::vector<Flusher*> flushers_;
+  std::vector<Waiter*> waiters_;
+  Waiter* leader_ = nullptr;
+  int parked_ = 0;            // Threads that sleep in epoll.
+  bool is_armed_ = false;     // Pollers will ring for them.
+  TimePoint parked_until_{};  // When one of them wakes by itself.
+  SpinBudget budget_;
+  std::uint32_t rounds_ = 0;
+
+  // The keeper.
+  std::thread keeper_;
+  bool is_stopping_ = false;
+  bool is_driven_ = false;           // By a user's thread, since the keeper last looked.
+  std::uint64_t drives_ = 0;         // Waits of user threads that drove the loop.
+  bool keeper_sleeps_deep_ = false;  // Until it is woken, not for a moment.
+  std::atomic<std::uint32_t> keeper_word_{0};
+};
+
+// Holds the baton while it lives. Waits for it if need be, never for long.
+// A second Turn inside the first costs nothing.
+class Turn {
+ public:
+  explicit Turn(Loop& loop) : loop_(loop), is_outermost_(!loop.is_held()) {
+    if (is_outermost_) loop_.take();
+  }
+  ~Turn() {
+    if (is_outermost_) loop_.give();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Loop& loop_;
+  bool is_outermost_;
+};
+
+}  // namespace muster::loop

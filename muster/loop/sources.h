@@ -1,0 +1,52 @@
+// What a loop calls: descriptors that are ready, sources to poll, work to flush.
+
+#pragma once
+
+#include <cstdint>
+
+namespace muster::loop {
+
+class FdHandler {
+ public:
+  // `events` as epoll gives them. May unwatch and destroy itself.
+  virtual void on_ready(std::uint32_t events) = 0;
+
+ protected:
+  ~FdHandler() = default;
+};
+
+// Something that can be asked for work without sleeping: rings in shared
+// memory, sockets that are busy just now.
+class Poller {
+ public:
+  // Does what there is. True if there was anything.
+  virtual bool poll() = 0;
+
+  // False where asking again and again cannot pay: nothing to ask, or the
+  // peer needs this very processor.
+  virtual bool is_worth_spinning() = 0;
+
+  // The loop is about to sleep: from now on new work must ring the loop's
+  // wake descriptor. Then looks again; true if there is work after all.
+  virtual bool arm() = 0;
+
+  // The loop is awake again.
+  virtual void disarm() = 0;
+
+ protected:
+  ~Poller() = default;
+};
+
+// Has gathered work that is cheaper done once for many, such as publishing a
+// ring's index or writing to a socket.
+class Flusher {
+ public:
+  virtual void flush() = 0;
+
+  bool is_queued = false;  // The loop's own mark.
+
+ protected:
+  ~Flusher() = default;
+};
+
+}  // namespace muster::loop

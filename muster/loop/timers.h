@@ -1,0 +1,62 @@
+// Timers in the order they are due. Pure: time is told, never asked.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "muster/base/clock.h"
+
+namespace muster::loop {
+
+class Timers;
+
+// One call in the future. Stopped when it is destroyed.
+class Timer {
+ public:
+  explicit Timer(std::function<void()> action) : action_(std::move(action)) {}
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  bool is_armed() const { return timers_ != nullptr; }
+  TimePoint due() const { return due_; }
+
+ private:
+  friend class Timers;
+  std::function<void()> action_;
+  Timers* timers_ = nullptr;
+  std::size_t position_ = 0;
+  TimePoint due_{};
+};
+
+class Timers {
+ public:
+  Timers() = default;
+  ~Timers();
+  Timers(const Timers&) = delete;
+  Timers& operator=(const Timers&) = delete;
+
+  // Arms `timer`, or moves it if it is armed.
+  void start(Timer& timer, TimePoint due);
+  void stop(Timer& timer);
+
+  // kForever if there is none.
+  TimePoint next() const { return heap_.empty() ? kForever : heap_.front()->due_; }
+
+  // Runs what is due at `now`, earliest first. An action may start and stop
+  // timers, this one too. What it starts for `now` runs in the next call.
+  bool run(TimePoint now);
+
+ private:
+  void place(std::size_t position, Timer* timer);
+  void sift_up(std::size_t position);
+  void sift_down(std::size_t position);
+  void remove(std::size_t position);
+
+  std::vector<Timer*> heap_;
+  std::vector<Timer*> due_now_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,180 @@
+// Who waits and how: one thread leads and drives the loop, the others follow.
+
+#include <algorithm>
+#include <array>
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "muster/base/check.h"
+#include "muster/loop/loop.h"
+#include "muster/loop/waiter.h"
+
+namespace muster::loop {
+namespace {
+
+timespec to_timespec(Duration duration) {
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+  return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+}
+
+}  // namespace
+
+bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
+  MUSTER_CHECK(!is_held(), "no thread waits while it holds the baton");
+  take();
+  // A thread that always finds what it waits for must still move the rest.
+  if (++rounds_ % 64 == 0) work();
+  if (done()) {
+    give();
+    return true;
+  }
+  Waiter me;
+  me.done = &done;
+  me.deadline = deadline;
+  waiters_.push_back(&me);
+  bool is_done = false;
+  while (!is_done && (deadline == kForever || now() < deadline)) {
+    if (leader_ != nullptr && !leader_->is_keeper) {
+      follow(me);
+      is_done = done();
+      continue;
+    }
+    const bool keeper_led = leader_ != nullptr;
+    leader_ = &me;
+    // Out of epoll with it, or it would take events from this thread.
+    if (keeper_led && parked_ > 0) wake_parked();
+    is_done = lead(me);
+    leader_ = nullptr;
+  }
+  std::erase(waiters_, &me);
+  pass_on();
+  give();
+  return is_done;
+}
+
+bool Loop::lead(Waiter& me) {
+  if (!me.is_keeper) {
+    ++drives_;
+    is_driven_ = true;
+  }
+  me.slept = me.spun = false;
+  const TimePoint start = now();
+  for (;;) {
+    const bool busy = work();
+    if (me.is_done()) {
+      if (!me.slept && me.spun) budget_.ended_awake();
+      if (me.slept) budget_.ended_asleep(now() - start, me.spun);
+      return true;
+    }
+    if (leader_ != &me || (me.is_keeper && is_stopping_)) return false;
+    if (waiters_.size() > 1 || me.is_keeper) settle_waiters();
+    if (busy) continue;
+    if (me.deadline != kForever && now() >= me.deadline) return false;
+    if (!me.slept && spin(me)) continue;
+    park(me);
+    timers_.run(now());
+  }
+}
+
+// True if there may be something new.
+bool Loop::spin(const Waiter& me) {
+  if (me.is_keeper || budget_.next() == Duration::zero()) return false;
+  if (std::ranges::none_of(pollers_, [](Poller* poller) { return poller->is_worth_spinning(); })) {
+    return false;
+  }
+  const_cast<Waiter&>(me).spun = true;
+  const TimePoint until = std::min({now() + budget_.next(), me.deadline, timers_.next()});
+  for (int look = 1;; ++look) {
+    if (poll_all()) {
+      flush();
+      return true;
+    }
+    if (!inbox_.empty()) return true;
+    if (baton_.is_wanted()) {
+      give();
+      for (int i = 0; i < 20; ++i) pause();  // Long enough for the other to take it.
+      take();
+      return true;
+    }
+    if (look % 16 == 0 && now() >= until) return false;
+    pause();
+  }
+}
+
+bool Loop::arm_all() {
+  bool found = false;
+  for (Poller* poller : pollers_) found |= poller->arm();
+  return found;
+}
+
+void Loop::disarm_all() {
+  for (Poller* poller : pollers_) poller->disarm();
+}
+
+void Loop::park(Waiter& me) {
+  if (!is_armed_ && arm_all()) {
+    disarm_all();
+    return;
+  }
+  is_armed_ = true;
+  me.slept = me.is_asleep = me.is_parked = true;
+  ++parked_;
+  const TimePoint until = std::min(me.deadline, timers_.next());
+  parked_until_ = until;
+  const Duration patience = until == kForever ? Duration::zero() : until - now();
+  const timespec timeout = to_timespec(std::max(patience, Duration::zero()));
+
+  give();
+  std::array<epoll_event, 64> events;
+  const int count = epoll_pwait2(epoll_, events.data(), events.size(),
+                                 until == kForever ? nullptr : &timeout, nullptr);
+  take();
+
+  --parked_;
+  me.is_asleep = me.is_parked = false;
+  is_armed_ = false;
+  disarm_all();
+  if (count > 0) dispatch(std::span(events).first(count));
+}
+
+void Loop::follow(Waiter& me) {
+  me.is_asleep = true;
+  me.word.store(0, std::memory_order_relaxed);
+  give();
+  if (me.deadline == kForever) {
+    futex_wait(me.word, 0);
+  } else {
+    futex_wait(me.word, 0, me.deadline - now());
+  }
+  take();
+  me.is_asleep = false;
+}
+
+void Loop::settle_waiters() {
+  for (Waiter* waiter : waiters_) {
+    if (waiter->is_asleep && waiter->is_done()) wake(*waiter);
+  }
+}
+
+void Loop::wake(Waiter& waiter) {
+  if (waiter.is_parked) return wake_parked();
+  if (waiter.word.exchange(1, std::memory_order_relaxed) == 0) futex_wake(waiter.word);
+}
+
+void Loop::wake_parked() {
+  const std::uint64_t one = 1;
+  // Full or interrupted: it is then readable already.
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+}
+
+// The loop must not stand still because this thread has got what it wanted.
+void Loop::pass_on() {
+  if (leader_ != nullptr) return;
+  for (Waiter* waiter : waiters_) {
+    if (waiter->is_asleep) return wake(*waiter);
+  }
+  if (keeper_sleeps_deep_) wake_keeper();
+}
+
+}  // namespace muster::loop

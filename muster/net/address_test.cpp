@@ -1,0 +1,28 @@
+#include "muster/net/address.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::net {
+namespace {
+
+TEST(Address, ReadsAndWritesEveryForm) {
+  for (const char* text : {"tcp://127.0.0.1:7000", "tcp://[::1]:7000", "tcp://h1:7000-7100",
+                           "shm://learner", "inproc://a/b", "tcp://localhost:0"}) {
+    const Result<Address> address = Address::parse(text);
+    ASSERT_TRUE(address) << text;
+    EXPECT_EQ(address->to_string(), text);
+  }
+}
+
+TEST(Address, RefusesWhatItCannotReadAndSaysWhy) {
+  for (const char* text : {"", "tcp", "://x", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x", "tcp://h:",
+                           "tcp://h:70000", "tcp://[::1:1", "tcp://::1:80", "tcp://h:9-3", "shm://"}) {
+    const Result<Address> address = Address::parse(text);
+    ASSERT_FALSE(address) << text;
+    EXPECT_EQ(address.error().code(), Code::invalid);
+    EXPECT_NE(address.error().message().find(text), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace muster::net

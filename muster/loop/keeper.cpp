@@ -11,6 +11,7 @@ void Loop::keep() {
   take();
   std::uint64_t seen = 0;
   while (!is_stopping_) {
+    if (flush_those_due()) flush();
     if (leader_ == nullptr && !is_driven_) {
       leader_ = &me;
       lead(me);

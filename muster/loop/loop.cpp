@@ -125,10 +125,33 @@ void Loop::flush_later(Flusher& flusher) {
   flushers_.push_back(&flusher);
 }
 
+void Loop::flush_soon(Flusher& flusher) {
+  if (flusher.is_due_soon) return;
+  flusher.is_due_soon = true;
+  soon_.push_back(&flusher);
+  if (parked_ > 0) return wake_parked();
+  if (leader_ == nullptr) wake_keeper();
+}
+
+bool Loop::flush_those_due() {
+  if (soon_.empty()) return false;
+  const std::vector<Flusher*> due = std::exchange(soon_, {});
+  for (Flusher* flusher : due) {
+    flusher->is_due_soon = false;
+    flush_later(*flusher);
+  }
+  return true;
+}
+
 void Loop::forget(Flusher& flusher) {
-  if (!flusher.is_queued) return;
-  flusher.is_queued = false;
-  std::ranges::replace(flushers_, &flusher, static_cast<Flusher*>(nullptr));
+  if (flusher.is_queued) {
+    flusher.is_queued = false;
+    std::ranges::replace(flushers_, &flusher, static_cast<Flusher*>(nullptr));
+  }
+  if (flusher.is_due_soon) {
+    flusher.is_due_soon = false;
+    std::erase(soon_, &flusher);
+  }
 }
 
 void Loop::add(Poller& poller) { pollers_.push_back(&poller); }
@@ -196,6 +219,7 @@ bool Loop::work() {
   ++rounds_;
   if (rounds_ % kTimersEvery == 0 && timers_.next() != kForever) busy |= timers_.run(now());
   if (rounds_ % kDescriptorsEvery == 0) busy |= poll_descriptors();
+  busy |= flush_those_due();
   flush();
   return busy;
 }
@@ -207,6 +231,7 @@ bool Loop::run_ready() {
   busy |= poll_all();
   busy |= timers_.run(now());
   busy |= poll_descriptors();
+  busy |= flush_those_due();
   flush();
   return busy;
 }

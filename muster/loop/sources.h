@@ -43,7 +43,8 @@ class Flusher {
  public:
   virtual void flush() = 0;
 
-  bool is_queued = false;  // The loop's own mark.
+  bool is_queued = false;  // The loop's own marks.
+  bool is_due_soon = false;
 
  protected:
   ~Flusher() = default;

@@ -1,0 +1,42 @@
+// 64-byte messages one way, PUSH to PULL.
+#include "benchmarks/common/stream.h"
+
+#include <zmq.h>
+
+#include "benchmarks/common/process.h"
+#include "benchmarks/peers/zmq/cases.h"
+#include "benchmarks/peers/zmq/socket.h"
+
+namespace muster::bench::zmq {
+namespace {
+
+// The default of 1,000 makes the two sides wait for each other much more often.
+constexpr int kHighWaterMark = 100'000;
+
+Report stream(const Options& options, const std::string& address) {
+  const Shared<Notice> bound;
+  Process sender([&] {
+    Socket socket(ZMQ_PUSH);
+    socket.set(ZMQ_SNDHWM, kHighWaterMark);
+    socket.connect(*bound);
+    send_stream(options, [&](const Message& message) { socket.send(&message, sizeof(message)); });
+  });
+
+  Socket socket(ZMQ_PULL);
+  socket.set(ZMQ_RCVHWM, kHighWaterMark);
+  socket.bind(address, *bound);
+  StreamTally tally;
+  Message message{};
+  do {
+    socket.receive(&message, sizeof(message));
+  } while (tally.accept(message));
+  sender.join();
+  return tally.report();
+}
+
+}  // namespace
+
+Report ipc_stream(const Options& options) { return stream(options, ipc_address()); }
+Report tcp_stream(const Options& options) { return stream(options, tcp_address()); }
+
+}  // namespace muster::bench::zmq

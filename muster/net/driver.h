@@ -32,11 +32,12 @@ class Sink {
 
   // Where shall this part's bytes go? Asked for each part of at least
   // kLargePart bytes that is not passed by reference, as soon as the head is
-  // known. The memory must stay until the frame or the end comes, and the
-  // frame's part is then a Buffer over it that owns nothing. Empty: the driver
-  // finds memory itself.
-  virtual std::span<std::byte> place(const wire::Head& head, std::size_t part,
-                                     std::uint64_t size) = 0;
+  // known. What is given must be of `size` bytes and becomes the frame's part.
+  // The driver keeps it for as long as anybody may still write there, which
+  // can be a little longer than the connection. Empty: the driver finds memory
+  // itself. (A slice of a larger body: retain its owner once more and give
+  // WritableBuffer(span, owner).)
+  virtual WritableBuffer place(const wire::Head& head, std::size_t part, std::uint64_t size) = 0;
 
   // There is room again after a send() that said overloaded.
   virtual void on_room() = 0;

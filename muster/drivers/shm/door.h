@@ -1,0 +1,79 @@
+// Doors: how a process that sleeps is told which of its links has something.
+//
+// Each process has one page that all its peers map: a word that says it is
+// asleep, and a bit per link. A peer sets its bit and then, only if the word
+// says so, writes the process's wake descriptor. A process with a thousand
+// links looks at one word, not at a thousand rings.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "muster/base/result.h"
+#include "muster/drivers/shm/memory.h"
+
+namespace muster::drivers::shm {
+
+struct DoorPage {
+  static constexpr std::size_t kWords = 64;
+
+  alignas(64) std::atomic<std::uint32_t> is_parked{0};
+  alignas(64) std::atomic<std::uint64_t> summary{0};  // A bit per word of `ready`.
+  alignas(64) std::atomic<std::uint64_t> ready[kWords]{};
+};
+inline constexpr std::size_t kDoorSize = 4096;
+static_assert(sizeof(DoorPage) <= kDoorSize);
+
+// A process's own door.
+class Door {
+ public:
+  static Result<std::unique_ptr<Door>> make();
+
+  // A bit for one more link. Code::overloaded when all are taken.
+  Result<std::uint32_t> take_slot();
+  void free_slot(std::uint32_t slot);
+
+  // Calls `visit` with each slot that was rung since. True if any was.
+  bool answer(const std::function<void(std::uint32_t)>& visit);
+  bool has_rung() const { return page().summary.load(std::memory_order_seq_cst) != 0; }
+
+  // From now on peers write the wake descriptor. The caller looks again.
+  void park() { page().is_parked.exchange(1, std::memory_order_seq_cst); }
+  void unpark() { page().is_parked.store(0, std::memory_order_relaxed); }
+
+  int descriptor() const { return descriptor_.get(); }
+
+ private:
+  Door(Memory memory, Descriptor descriptor)
+      : memory_(std::move(memory)), descriptor_(std::move(descriptor)) {}
+  DoorPage& page() const { return *std::launder(reinterpret_cast<DoorPage*>(memory_.data())); }
+
+  Memory memory_;  // Zeroed memory is a door where nobody has rung.
+  Descriptor descriptor_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t used_ = 0;
+};
+
+// A peer's door, as this process sees it.
+class PeerDoor {
+ public:
+  // Maps `door` and takes over both descriptors. Refuses what is not a sealed
+  // page and an eventfd: others could end or block this process.
+  static Result<PeerDoor> open(int door, int wake, std::uint32_t slot);
+
+  // Tells the peer that this link has something for it.
+  void ring() const;
+
+ private:
+  Memory memory_;
+  Descriptor wake_;
+  std::uint32_t slot_ = 0;
+};
+
+}  // namespace muster::drivers::shm

@@ -1,0 +1,133 @@
+// A ring in shared memory: one process writes records, one reads them.
+//
+// Indices are offsets into the data; equal means empty. Each side owns one
+// line of the header and only reads the other's. The reader trusts nothing: a
+// record's header is copied before it is checked, and every offset is held
+// against the ring's bounds. The writer's index and processor share a word, so
+// that a reader that polls knows whether the writer needs its own processor.
+//
+// The ring is mapped at its full size but starts by using little of it: the
+// writer wraps early and uses more only when it finds the ring full, so that a
+// thousand idle links cost pages for none.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "muster/base/result.h"
+
+namespace muster::drivers::shm {
+
+// The header of a ring, at the start of the shared memory.
+struct RingHeader {
+  // The writer's line.
+  alignas(64) std::atomic<std::uint64_t> head{0};  // Processor above, offset below.
+  std::atomic<std::uint32_t> wants_room{0};
+  // The reader's line.
+  alignas(64) std::atomic<std::uint32_t> tail{0};
+  std::atomic<std::uint32_t> wants_ring{0};  // It does not poll: a doorbell is needed.
+};
+
+inline constexpr std::size_t kRingHeaderSize = 4096;  // The rest of the page is the driver's.
+inline constexpr std::size_t kRingCapacity = std::size_t{1} << 20;
+inline constexpr std::size_t kRingFirstLimit = std::size_t{64} << 10;
+inline constexpr std::size_t kRecordAlign = 8;
+inline constexpr std::size_t kRecordHeader = 8;
+
+// What a record is begun with.
+struct RecordHeader {
+  std::uint32_t size = 0;  // With this header, a multiple of kRecordAlign.
+  std::uint16_t kind = 0;
+  std::uint16_t note = 0;
+};
+inline constexpr std::uint16_t kWrapRecord = 0;  // The rest up to the end is unused.
+
+inline std::size_t aligned(std::size_t size) {
+  return (size + kRecordAlign - 1) & ~(kRecordAlign - 1);
+}
+
+class RingWriter {
+ public:
+  // `data` has kRingCapacity bytes; both outlive the writer.
+  RingWriter(RingHeader& header, std::byte* data) : header_(&header), data_(data) {}
+
+  // Room for a record whose body has `size` bytes, or null if the ring is
+  // full. The body is written by the caller, then commit() follows.
+  std::byte* begin(std::uint16_t kind, std::uint16_t note, std::size_t size);
+  void commit();
+
+  // Shows the reader all that was committed. True if it must be rung.
+  bool publish();
+  bool has_unpublished() const { return head_ != published_; }
+
+  // Asks the reader to ring once there is room. True if there is room already.
+  bool ask_for_room(std::size_t size);
+
+  // The largest body that ever fits.
+  static constexpr std::size_t kLargestBody = kRingCapacity / 4;
+
+ private:
+  bool find_room(std::size_t size);
+  void read_tail();
+
+  RingHeader* header_;
+  std::byte* data_;
+  std::size_t head_ = 0;       // Where the next record goes.
+  std::size_t pending_ = 0;    // Size of the record that was begun.
+  std::size_t published_ = 0;
+  std::size_t tail_ = 0;       // As last read.
+  std::size_t limit_ = kRingFirstLimit;
+};
+
+class RingReader {
+ public:
+  RingReader(RingHeader& header, const std::byte* data) : header_(&header), data_(data) {}
+
+  struct Record {
+    std::uint16_t kind = 0;
+    std::uint16_t note = 0;
+    std::span<const std::byte> body;  // In shared memory: copy before checking.
+  };
+
+  // The next record, nothing if there is none. Code::invalid if the memory
+  // holds what no honest writer leaves.
+  Result<std::optional<Record>> next();
+  // The record that next() gave is done with.
+  void pop();
+
+  // True if there is something, as far as one look tells.
+  bool has_more();
+
+  // Tells the writer how far we are. True if it waits for room and must be rung.
+  bool publish();
+  bool has_unpublished() const { return tail_ != published_; }
+  // Enough has been read that the writer should hear of it.
+  bool is_behind() const { return unannounced_ >= kRingFirstLimit / 4 || writer_wants_room(); }
+  bool writer_wants_room() const {
+    return header_->wants_room.load(std::memory_order_relaxed) != 0;
+  }
+
+  // From now on the writer rings, or does not. The caller looks again after arm().
+  void arm() { header_->wants_ring.store(1, std::memory_order_seq_cst); }
+  void disarm() { header_->wants_ring.store(0, std::memory_order_relaxed); }
+
+  // The processor that the writer last ran on.
+  std::uint32_t writer_processor() const {
+    return static_cast<std::uint32_t>(header_->head.load(std::memory_order_relaxed) >> 32);
+  }
+
+ private:
+  RingHeader* header_;
+  const std::byte* data_;
+  std::size_t tail_ = 0;
+  std::size_t head_ = 0;  // As last read.
+  std::size_t published_ = 0;
+  std::size_t current_ = 0;  // Size of the record that next() gave.
+  std::size_t unannounced_ = 0;
+};
+
+}  // namespace muster::drivers::shm

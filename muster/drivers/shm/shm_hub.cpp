@@ -1,0 +1,134 @@
+#include "muster/drivers/shm/shm_hub.h"
+
+#include <algorithm>
+
+#include <sched.h>
+#include <sys/epoll.h>
+
+#include "muster/base/id.h"
+#include "muster/drivers/shm/shm_connection.h"
+
+namespace muster::drivers::shm {
+
+// Memory that a peer may still write to.
+class ShmHub::Grave final : public loop::FdHandler {
+ public:
+  Grave(ShmHub& hub, Descriptor socket, Memory ring, std::vector<WritableBuffer> memory)
+      : hub_(hub),
+        socket_(std::move(socket)),
+        ring_(std::move(ring)),
+        memory_(std::move(memory)),
+        is_watched_(hub.loop_.watch(socket_.get(), EPOLLIN | EPOLLRDHUP, *this).has_value()) {}
+  ~Grave() {
+    if (is_watched_) hub_.loop_.unwatch(socket_.get());
+  }
+
+  void on_ready(std::uint32_t) override {
+    for (;;) {
+      auto message = receive_message(socket_.get());
+      if (message && !*message) return;
+      if (!message || (*message)->size == 0) break;
+    }
+    std::erase_if(hub_.graves_, [this](const auto& grave) { return grave.get() == this; });
+  }
+
+ private:
+  ShmHub& hub_;
+  Descriptor socket_;
+  Memory ring_;
+  std::vector<WritableBuffer> memory_;
+  bool is_watched_;
+};
+
+ShmHub::ShmHub(loop::Loop& loop, const ShmOptions& options) : loop_(loop), options_(options) {
+  probe_.secret = random_bits();
+}
+
+Result<std::unique_ptr<ShmHub>> ShmHub::make(loop::Loop& loop, const ShmOptions& options) {
+  std::unique_ptr<ShmHub> hub(new ShmHub(loop, options));
+  MUSTER_TRY(hub->door_, Door::make());
+  MUSTER_TRY(hub->arena_, arena::Arena::make());
+  const loop::Turn turn(loop);
+  loop.add(*hub);
+  return hub;
+}
+
+ShmHub::~ShmHub() {
+  const loop::Turn turn(loop_);
+  loop_.remove(*this);
+  graves_.clear();
+}
+
+Result<std::uint32_t> ShmHub::enrol(ShmConnection& connection) {
+  MUSTER_TRY(const std::uint32_t slot, door_->take_slot());
+  if (slot >= by_slot_.size()) by_slot_.resize(slot + 1);
+  by_slot_[slot] = &connection;
+  return slot;
+}
+
+void ShmHub::dismiss(ShmConnection& connection, std::uint32_t slot) {
+  by_slot_[slot] = nullptr;
+  door_->free_slot(slot);
+  std::erase(hot_, &connection);
+}
+
+void ShmHub::make_hot(ShmConnection& connection) {
+  if (!hot_.empty() && hot_.back() == &connection) return;
+  const auto found = std::ranges::find(hot_, &connection);
+  if (found != hot_.end()) {
+    std::rotate(found, found + 1, hot_.end());
+    return;
+  }
+  if (hot_.size() == kMostHot) {
+    ShmConnection* const coldest = hot_.front();
+    hot_.erase(hot_.begin());
+    cool(*coldest);
+  }
+  hot_.push_back(&connection);
+  connection.listen_by_polling();
+}
+
+void ShmHub::cool(ShmConnection& connection) {
+  // What comes between the last look and this is seen by the look that follows.
+  if (connection.listen_by_bell()) loop_.post([this, slot = connection.slot()] {
+    if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
+  });
+}
+
+void ShmHub::bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory) {
+  graves_.push_back(
+      std::make_unique<Grave>(*this, std::move(socket), std::move(ring), std::move(memory)));
+}
+
+bool ShmHub::poll() {
+  bool busy = door_->answer([this](std::uint32_t slot) {
+    if (slot >= by_slot_.size() || by_slot_[slot] == nullptr) return;
+    make_hot(*by_slot_[slot]);
+  });
+  // By index: what a frame leads to may end links.
+  for (std::size_t i = 0; i < hot_.size(); ++i) busy |= hot_[i]->poll();
+  return busy;
+}
+
+bool ShmHub::is_worth_spinning() {
+  const auto here = static_cast<std::uint32_t>(sched_getcpu());
+  // A peer that last ran on this very processor cannot run while we spin on it.
+  return std::ranges::any_of(hot_, [here](ShmConnection* connection) {
+    return connection->peer_processor() != here;
+  });
+}
+
+bool ShmHub::arm() {
+  for (ShmConnection* connection : hot_) connection->publish_progress();
+  door_->park();
+  bool found = door_->has_rung();
+  for (ShmConnection* connection : hot_) found |= connection->listen_by_bell();
+  return found;
+}
+
+void ShmHub::disarm() {
+  door_->unpark();
+  for (ShmConnection* connection : hot_) connection->listen_by_polling();
+}
+
+}  // namespace muster::drivers::shm

@@ -1,0 +1,72 @@
+// What all links of one shm driver share: the door, the arena, memory, and the
+// poller that looks after them.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "muster/arena/arena.h"
+#include "muster/base/buffer_pool.h"
+#include "muster/drivers/shm/door.h"
+#include "muster/drivers/shm/memory.h"
+#include "muster/drivers/shm/setup.h"
+#include "muster/drivers/shm/shm.h"
+
+namespace muster::drivers::shm {
+
+class ShmConnection;
+
+class ShmHub final : public loop::Poller {
+ public:
+  static Result<std::unique_ptr<ShmHub>> make(loop::Loop& loop, const ShmOptions& options);
+  ~ShmHub();
+  ShmHub(const ShmHub&) = delete;
+  ShmHub& operator=(const ShmHub&) = delete;
+
+  // A link comes and goes. A link that is enrolled is visited when its bit of
+  // the door is rung.
+  Result<std::uint32_t> enrol(ShmConnection& connection);
+  void dismiss(ShmConnection& connection, std::uint32_t slot);
+
+  // Looks at the link's ring itself from now on, instead of waiting to be rung.
+  void make_hot(ShmConnection& connection);
+
+  // Keeps memory that the peer at the other end of `socket` may still write
+  // to, until the peer has closed its end.
+  void bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory);
+
+  bool poll() override;
+  bool is_worth_spinning() override;
+  bool arm() override;
+  void disarm() override;
+
+  loop::Loop& loop() { return loop_; }
+  const ShmOptions& options() const { return options_; }
+  Door& door() { return *door_; }
+  arena::Arena& arena() { return *arena_; }
+  BufferPool& pool() { return pool_; }
+  Probe& probe() { return probe_; }
+
+ private:
+  class Grave;
+  static constexpr std::size_t kMostHot = 8;
+
+  ShmHub(loop::Loop& loop, const ShmOptions& options);
+  void cool(ShmConnection& connection);
+
+  loop::Loop& loop_;
+  ShmOptions options_;
+  std::unique_ptr<Door> door_;
+  std::unique_ptr<arena::Arena> arena_;
+  BufferPool pool_;
+  Probe probe_;
+  std::vector<ShmConnection*> by_slot_;
+  std::vector<ShmConnection*> hot_;  // Last used last.
+  std::list<std::unique_ptr<Grave>> graves_;
+};
+
+}  // namespace muster::drivers::shm

@@ -1,0 +1,259 @@
+// The receiving half of a link: from records to frames.
+
+#include <cstring>
+
+#include "muster/base/crash_point.h"
+#include "muster/drivers/shm/shm_connection.h"
+#include "muster/drivers/shm/streaming_copy.h"
+#include "muster/wire/bytes.h"
+
+namespace muster::drivers::shm {
+namespace {
+
+constexpr int kBurst = 64;             // Records per look, so that no link starves others.
+constexpr std::size_t kLookAhead = 3;  // Direct copies under way at a time.
+// From here on a copy would push out of the cache more than it brings in.
+constexpr std::size_t kStreamFrom = std::size_t{128} << 10;
+
+}  // namespace
+
+bool ShmConnection::drain() {
+  bool busy = false;
+  for (int i = 0; i < kBurst && !has_ended_; ++i) {
+    if (!incoming_.empty()) {
+      const Result<bool> moved = advance_incoming();
+      if (!moved) {
+        fail(moved.error());
+        return true;
+      }
+      busy |= *moved;
+      if (has_ended_) return true;
+      // Frames stay in order: only further copies may begin before this one ends.
+      if (!incoming_.empty() && (incoming_.size() >= kLookAhead || !next_is_direct())) break;
+    }
+    const auto record = reader_->next();
+    if (!record) {
+      fail(record.error());
+      return true;
+    }
+    if (!*record) break;
+    busy = true;
+    const Status taken = take_record(**record);
+    if (!taken) {
+      fail(taken.error());
+      return true;
+    }
+    reader_->pop();
+  }
+  if (!has_ended_ && reader_->is_behind()) publish_progress();
+  return busy;
+}
+
+bool ShmConnection::next_is_direct() {
+  const auto record = reader_->next();
+  return record && *record && (*record)->kind == kFrameRecord && (*record)->note == kHasDirect;
+}
+
+Status ShmConnection::take_record(const RingReader::Record& record) {
+  switch (record.kind) {
+    case kFrameRecord: return take_frame(record.body);
+    case kReleaseRecord: return take_releases(record.body);
+    case kAbilitiesRecord: peer_abilities_ = record.note; return ok();
+    default: return Error(Code::invalid, "a record of unknown kind in a ring");
+  }
+}
+
+WritableBuffer ShmConnection::memory_for(const wire::Head& head, std::size_t part,
+                                         std::uint64_t size) {
+  if (size >= net::kLargePart) {
+    WritableBuffer given = sink_->place(head, part, size);
+    if (given.size() == size) return given;
+  }
+  return hub_.pool().take(size);
+}
+
+Status ShmConnection::take_frame(std::span<const std::byte> body) {
+  Incoming incoming;
+  wire::Frame& frame = incoming.frame;
+  MUSTER_TRY(const std::size_t at, read_frame_record(body, frame.head, read_plans_));
+  MUSTER_TRY_OK(copy_inside(body.subspan(at), frame));
+  const std::size_t part_count = frame.parts.size();
+  for (std::size_t i = 0; i < read_plans_.size(); ++i) {
+    const PartPlan& plan = read_plans_[i];
+    if (plan.how == How::reference) {
+      MUSTER_TRY(frame.parts[i], take_reference(plan));
+    } else if (plan.how == How::direct) {
+      MUSTER_TRY_OK(start_fetch(plan, i, incoming));
+    }
+  }
+  if (incoming.fetches.empty()) {
+    sink_->on_frame(frame);
+    return ok();
+  }
+  if (read_plans_.size() > part_count) {
+    for (std::size_t i = 0; i < part_count; ++i) {
+      if (read_plans_[i].how == How::bundled) {
+        incoming.bundled.push_back({i, read_plans_[i].size});
+      }
+    }
+  }
+  incoming_.push_back(std::move(incoming));
+  ring_peer();  // The peer can help from now on.
+  return ok();
+}
+
+// Gives the frame its parts: those that came inside, and places for the others.
+Status ShmConnection::copy_inside(std::span<const std::byte> inside, wire::Frame& frame) {
+  std::size_t small = 0;
+  std::size_t small_count = 0;
+  std::size_t part_count = 0;
+  for (const PartPlan& plan : read_plans_) {
+    if (plan.how == How::inside && plan.size < net::kLargePart) {
+      small += aligned(plan.size);
+      ++small_count;
+    }
+    if (plan.how == How::bundled) part_count = read_plans_.size() - 1;
+  }
+  if (part_count == 0) part_count = read_plans_.size();
+  // All small parts share one block of memory.
+  WritableBuffer block = small > 0 ? hub_.pool().take(small) : WritableBuffer();
+  if (small > 0 && block.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
+  const std::byte* from = inside.data();
+  std::byte* to = block.data();
+  std::vector<WritableBuffer> large;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const PartPlan& plan = read_plans_[i];
+    if (plan.how != How::inside) continue;
+    if (plan.size < net::kLargePart) {
+      if (plan.size > 0) std::memcpy(to, from, plan.size);
+      to += aligned(plan.size);
+    } else {
+      WritableBuffer memory = memory_for(frame.head, i, plan.size);
+      if (memory.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
+      if (plan.size >= kStreamFrom) {
+        streaming_copy(memory.data(), from, plan.size);
+      } else {
+        std::memcpy(memory.data(), from, plan.size);
+      }
+      large.push_back(std::move(memory));
+    }
+    from += aligned(plan.size);
+  }
+  const Buffer joined = std::move(block).freeze();
+  std::size_t offset = 0;
+  std::size_t next_large = 0;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const PartPlan& plan = read_plans_[i];
+    if (plan.how != How::inside || plan.size == 0) {
+      frame.parts.push_back(Buffer());
+    } else if (plan.size >= net::kLargePart) {
+      frame.parts.push_back(std::move(large[next_large++]).freeze());
+    } else {
+      frame.parts.push_back(joined.slice(offset, plan.size));
+      offset += aligned(plan.size);
+    }
+  }
+  return ok();
+}
+
+Result<Buffer> ShmConnection::take_reference(const PartPlan& plan) {
+  std::shared_ptr<arena::Segment> segment = received_.find(plan.slot);
+  if (segment == nullptr) {
+    // Its descriptor was sent before this record, so it is there.
+    MUSTER_TRY_OK(read_notices());
+    segment = received_.find(plan.slot);
+  }
+  if (segment == nullptr) return Error(Code::invalid, "a body in a segment that never came");
+  return make_remote_buffer(std::move(segment), plan.place, plan.size, releases_, plan.handle);
+}
+
+Status ShmConnection::start_fetch(const PartPlan& plan, std::size_t part, Incoming& incoming) {
+  if (plan.slot >= kDirectCells) return Error(Code::invalid, "a direct copy without a cell");
+  if ((abilities_ & kMayRead) == 0) {
+    return Error(Code::invalid, "a direct copy that this side did not agree to");
+  }
+  const bool is_bundle = part == incoming.frame.parts.size();
+  WritableBuffer target = is_bundle ? hub_.pool().take(plan.size)
+                                    : memory_for(incoming.frame.head, part, plan.size);
+  if (target.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
+  std::byte* const data = target.data();
+  incoming.fetches.push_back({part, std::move(target),
+                              DirectFetch(peer_cell(plan.slot), plan.place, data, plan.size)});
+  return ok();
+}
+
+// True if a piece was copied or a frame delivered.
+Result<bool> ShmConnection::advance_incoming() {
+  for (Incoming& incoming : incoming_) {
+    for (Incoming::Fetch& fetch : incoming.fetches) {
+      if (fetch.copy.is_complete()) continue;
+      MUSTER_TRY(const bool copied, fetch.copy.fetch(credentials_.pid));
+      if (copied && !fetch.copy.is_complete()) return true;
+    }
+  }
+  for (const Incoming::Fetch& fetch : incoming_.front().fetches) {
+    if (!fetch.copy.is_complete()) return false;
+  }
+  // Taken out first: the sink may end the connection.
+  Incoming whole = std::move(incoming_.front());
+  incoming_.pop_front();
+  MUSTER_TRY_OK(deliver(std::move(whole)));
+  return true;
+}
+
+Status ShmConnection::deliver(Incoming incoming) {
+  wire::Frame& frame = incoming.frame;
+  for (Incoming::Fetch& fetch : incoming.fetches) {
+    if (!fetch.copy.finish()) {
+      return Error(Code::unavailable, "the peer closed the connection while a body was copied");
+    }
+    Buffer part = std::move(fetch.target).freeze();
+    if (fetch.part < frame.parts.size()) {
+      frame.parts[fetch.part] = std::move(part);
+      continue;
+    }
+    std::size_t offset = 0;
+    for (const auto& [index, size] : incoming.bundled) {
+      frame.parts[index] = part.slice(offset, size);
+      offset += aligned(size);
+    }
+  }
+  ring_peer();  // The peer may let go of its memory.
+  sink_->on_frame(frame);
+  return ok();
+}
+
+Status ShmConnection::take_releases(std::span<const std::byte> body) {
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= body.size(); at += sizeof(std::uint64_t)) {
+    MUSTER_TRY_OK(holdings_.release(wire::load<std::uint64_t>(body.data() + at)));
+    MUSTER_CRASH_POINT();
+  }
+  return ok();
+}
+
+Status ShmConnection::read_notices() {
+  for (;;) {
+    MUSTER_TRY(auto message, receive_message(socket_.get()));
+    if (!message) return ok();
+    if (message->size == 0) return Error(Code::unavailable, "the peer closed or died");
+    if (!reader_) {
+      MUSTER_TRY_OK(take_hello(std::move(*message)));
+      tell_abilities();
+      // What we wrote before we knew the door was not announced.
+      ring_peer();
+      hub_.make_hot(*this);
+      continue;
+    }
+    SegmentNotice notice;
+    if (message->size != sizeof notice) return Error(Code::invalid, "a set-up message too many");
+    std::memcpy(&notice, message->bytes.data(), sizeof notice);
+    if (notice.magic != kSetupMagic || !message->descriptors[0]) {
+      return Error(Code::invalid, "a notice of a segment without the segment");
+    }
+    MUSTER_TRY(auto segment,
+               arena::Segment::open(message->descriptors[0].release(), notice.size));
+    MUSTER_TRY_OK(received_.put(notice.slot, std::move(segment)));
+  }
+}
+
+}  // namespace muster::drivers::shm

@@ -1,4 +1,5 @@
 include(GNUInstallDirs)
+include(${CMAKE_CURRENT_LIST_DIR}/MusterTest.cmake)
 
 # Flags of our own targets; never exported to users.
 add_library(muster_flags INTERFACE)
@@ -7,7 +8,8 @@ target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtu
 target_compile_definitions(muster_flags INTERFACE
   $<$<BOOL:${MUSTER_CRASH_POINTS}>:MUSTER_CRASH_POINTS>)
 if(MUSTER_SANITIZE)
-  target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 
@@ -16,9 +18,10 @@ endif()
 # One folder is one library: muster/net/*.cpp becomes muster::net, and the
 # *_test.cpp beside them become net_test. DEPS is the whole list of what the
 # folder may include; scripts/check_layers.py reads it from here. PRIVATE_DEPS
-# are libraries of others that stand in no header of ours.
+# are libraries of others that stand in no header of ours. LABELS and SERIAL are
+# for its tests (MusterTest.cmake).
 function(muster_module path)
-  cmake_parse_arguments(arg "" "" "DEPS;PRIVATE_DEPS;TEST_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "SERIAL" "DEPS;PRIVATE_DEPS;TEST_DEPS;LABELS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   set(dir ${PROJECT_SOURCE_DIR}/muster/${path})
   file(GLOB headers CONFIGURE_DEPENDS ${dir}/*.h)
@@ -44,11 +47,7 @@ function(muster_module path)
   install(TARGETS muster_${name} EXPORT MusterTargets FILE_SET HEADERS)
 
   if(MUSTER_TESTS AND tests)
-    add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE muster::${name} muster_flags ${arg_TEST_DEPS} GTest::gtest_main)
-    # One label, joined by dots: gtest_discover_tests() loses all but the first of a list.
-    list(PREPEND arg_LABELS unit)
-    list(JOIN arg_LABELS "." label)
-    gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 120)
+    muster_test(${name}_test SOURCES ${tests} DEPS muster::${name} ${arg_TEST_DEPS}
+      LABELS unit ${arg_LABELS} SERIAL "${arg_SERIAL}")
   endif()
 endfunction()

@@ -52,9 +52,8 @@ Report count_crowd(const Options& options, const Crowd& crowd) {
   for (std::size_t pair = 0; pair < kCrowdPairs; ++pair) {
     processes.emplace_back([&crowd, pair] { crowd.serve(pair); });
     processes.emplace_back([&, pair] {
-      crowd.call(pair, [&](const Exchange& exchange) {
-        call_in_crowd(options, *board, exchange, pair);
-      });
+      crowd.call(pair,
+                 [&](const Exchange& exchange) { call_in_crowd(options, *board, exchange, pair); });
     });
   }
   for (Process& process : processes) process.join();

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,13 +15,19 @@ namespace {
 
 bool failed(const siginfo_t& end) { return end.si_code != CLD_EXITED || end.si_status != 0; }
 
-// The child has said on stderr what was wrong.
+// A child that exits has said on stderr what was wrong; one that is killed has
+// not. Only what a signal handler may call.
 void end_with_failed_child(int /*signal*/, siginfo_t* end, void* /*context*/) {
-  if (failed(*end)) _exit(1);
+  if (!failed(*end)) return;
+  constexpr std::string_view killed = "bench: a process of the benchmark was killed\n";
+  if (end->si_code != CLD_EXITED) {
+    [[maybe_unused]] const auto said = write(STDERR_FILENO, killed.data(), killed.size());
+  }
+  _exit(1);
 }
 
 void watch_children() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = end_with_failed_child;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
   check_call(sigaction(SIGCHLD, &action, nullptr), "sigaction");

@@ -28,7 +28,7 @@ class SharedMemory {
 template <class T>
 class Shared {
  public:
-  Shared() : memory_(sizeof(T)), value_(new (memory_.bytes().data()) T{}) {}
+  Shared() : memory_(sizeof(T)), value_(new(memory_.bytes().data()) T{}) {}
   T& operator*() const { return *value_; }
   T* operator->() const { return value_; }
 

@@ -25,16 +25,11 @@ class BasicBaton {
   // Waits until it is there.
   void take() {
     if (try_take()) return;
-    // From here on the holder can see that somebody wants it.
-    for (int look = 0; look < Env::kPatience; ++look) {
-      if (word_.load(std::memory_order_relaxed) == kFree &&
-          word_.exchange(kWanted, std::memory_order_seq_cst) == kFree) {
-        return;
-      }
-      if (look == kPoliteLooks) announce();
-      Env::relax();
-    }
-    while (word_.exchange(kWanted, std::memory_order_seq_cst) != kFree) {
+    for (;;) {
+      // After a sleep too: a holder that gives way does so for a moment, which
+      // one who has just been woken would miss.
+      if (take_awake()) return;
+      if (word_.exchange(kWanted, std::memory_order_seq_cst) == kFree) return;
       Env::wait(word_, kWanted);
     }
   }
@@ -53,6 +48,16 @@ class BasicBaton {
     if (word_.exchange(kFree, std::memory_order_seq_cst) == kWanted) Env::wake_one(word_);
   }
 
+  // For one who has just given it up because it was wanted: waits a moment for
+  // the other to come and take it.
+  void stand_back() const {
+    for (int look = 0; look < kPoliteLooks; ++look) {
+      if (word_.load(std::memory_order_relaxed) != kFree) return;
+      Env::relax();
+    }
+    Env::yield();
+  }
+
   // For the holder: somebody else waits for it.
   bool is_wanted() const { return word_.load(std::memory_order_relaxed) == kWanted; }
 
@@ -60,8 +65,21 @@ class BasicBaton {
   static constexpr std::uint32_t kFree = 0;
   static constexpr std::uint32_t kHeld = 1;
   static constexpr std::uint32_t kWanted = 2;
-  static constexpr int kPoliteLooks = 20;
+  static constexpr int kPoliteLooks = Env::kPatience / 100;
 
+  bool take_awake() {
+    for (int look = 0; look < Env::kPatience; ++look) {
+      if (word_.load(std::memory_order_relaxed) == kFree &&
+          word_.exchange(kWanted, std::memory_order_seq_cst) == kFree) {
+        return true;
+      }
+      if (look == kPoliteLooks) announce();
+      Env::relax();
+    }
+    return false;
+  }
+
+  // From here on the holder can see that somebody wants it.
   void announce() {
     std::uint32_t held = kHeld;
     word_.compare_exchange_strong(held, kWanted, std::memory_order_relaxed);

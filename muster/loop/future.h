@@ -66,7 +66,8 @@ template <class T>
 class Promise {
  public:
   explicit Promise(Loop& loop)
-      : state_(std::make_shared<typename Future<T>::State>(typename Future<T>::State{&loop, std::nullopt, nullptr})) {}
+      : state_(std::make_shared<typename Future<T>::State>(
+            typename Future<T>::State{&loop, std::nullopt, nullptr})) {}
   Promise(Promise&&) noexcept = default;
   Promise& operator=(Promise&&) noexcept = default;
   ~Promise() {

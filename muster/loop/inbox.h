@@ -26,7 +26,7 @@ class Inbox {
   // Any thread. The caller then tries to take the baton; whoever holds it
   // looks here after giving it up.
   void push(T item) {
-    Node* node = std::make_unique<Node>(Node{std::move(item), nullptr}).release();
+    Node* node = std::make_unique<Node>(Node{{}, std::move(item), nullptr}).release();
     Node* old = head_.load(std::memory_order_relaxed);
     do {
       node->next = old;
@@ -56,7 +56,7 @@ class Inbox {
   }
 
  private:
-  struct Node {
+  struct Node : Env::Heap {
     T item;
     Node* next;
   };

@@ -1,5 +1,12 @@
 // The keeper: drives the loop while no user's thread does. Runs no user code.
 
+#include <array>
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "muster/loop/loop.h"
 #include "muster/loop/waiter.h"
 
@@ -44,5 +51,21 @@ void Loop::wake_keeper() {
   keeper_word_.fetch_add(1, std::memory_order_relaxed);
   futex_wake(keeper_word_);
 }
+
+// It looks at the epoll set from outside, and has a bell of its own: two threads
+// inside would share one wake-up, and the one that is to leave could sleep on
+// because the other took the event that was meant for it.
+int Loop::sleep_as_keeper(std::span<epoll_event> events, const timespec* patience) {
+  std::array<pollfd, 2> sources{{{epoll_, POLLIN, 0}, {keeper_bell_, POLLIN, 0}}};
+  ppoll(sources.data(), sources.size(), patience, nullptr);
+  if (sources[1].revents != 0) {
+    eventfd_t calls = 0;
+    eventfd_read(keeper_bell_, &calls);
+    return 0;  // What there is in the set is another's.
+  }
+  return epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
+}
+
+void Loop::call_keeper_out() { eventfd_write(keeper_bell_, 1); }
 
 }  // namespace muster::loop

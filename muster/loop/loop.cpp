@@ -13,14 +13,17 @@
 namespace muster::loop {
 namespace {
 
-// The loop whose baton this thread holds. One at a time: a callback of one
-// loop never waits for another's.
+// The loop whose baton this thread took last; outer_ leads to those before. A
+// callback of one loop may post to another, but never waits for it.
 thread_local const Loop* held_loop = nullptr;
 
 // Rounds of polling between two looks at the timers, and at epoll: both cost
 // more than a round, and neither may starve.
 constexpr std::uint32_t kTimersEvery = 8;
 constexpr std::uint32_t kDescriptorsEvery = 64;
+
+// Rounds of polling that a thread does for others who sleep.
+constexpr int kVisitorRounds = 4;
 
 }  // namespace
 
@@ -41,7 +44,10 @@ Status Loop::open() {
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) != 0) {
     return system_error(Code::internal, "watch the wake-up descriptor", errno);
   }
-  if (options_.keeper) keeper_ = std::thread([this] { keep(); });
+  if (!options_.keeper) return ok();
+  keeper_bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (keeper_bell_ < 0) return system_error(Code::overloaded, "make an eventfd", errno);
+  keeper_ = std::thread([this] { keep(); });
   return ok();
 }
 
@@ -51,7 +57,7 @@ Loop::~Loop() {
       const Turn turn(*this);
       is_stopping_ = true;
       wake_keeper();
-      wake_parked();
+      call_keeper_out();
     }
     keeper_.join();
   }
@@ -59,33 +65,50 @@ Loop::~Loop() {
   take();
   inbox_.drain([](auto& task) { task(); });
   flush();
-  held_loop = nullptr;
+  held_loop = outer_;
   baton_.release();
-  if (epoll_ >= 0) close(epoll_);
-  if (wake_ >= 0) close(wake_);
+  for (const int descriptor : {epoll_, wake_, keeper_bell_}) {
+    if (descriptor >= 0) close(descriptor);
+  }
 }
 
-bool Loop::is_held() const { return held_loop == this; }
+bool Loop::is_held() const {
+  const Loop* held = held_loop;
+  while (held != nullptr && held != this) held = held->outer_;
+  return held == this;
+}
 
 void Loop::check_held() const { MUSTER_CHECK(is_held(), "the caller holds the loop's baton"); }
 
-void Loop::take() {
-  baton_.take();
+void Loop::mark_held() {
+  outer_ = held_loop;
   held_loop = this;
 }
 
+void Loop::take() {
+  baton_.take();
+  mark_held();
+}
+
 void Loop::give() {
-  do {
-    held_loop = this;
+  for (;;) {
     settle();
-    held_loop = nullptr;
-  } while (!baton_.give([this] { return !inbox_.empty(); }));
+    held_loop = outer_;
+    if (baton_.give([this] { return !inbox_.empty(); })) return;
+    mark_held();
+  }
+}
+
+void Loop::give_way() {
+  give();
+  baton_.stand_back();
+  take();
 }
 
 void Loop::post(std::function<void()> task) {
   inbox_.push(std::move(task));
   if (is_held() || !baton_.try_take()) return;
-  held_loop = this;
+  mark_held();
   give();
 }
 
@@ -97,8 +120,10 @@ void Loop::settle() {
 }
 
 void Loop::rearm_for_sleepers() {
-  while (!is_armed_ && arm_all()) {
+  for (int round = 0; !is_armed_ && arm_all(); ++round) {
     disarm_all();
+    // It does not end: that is for those who sleep to do.
+    if (round == kVisitorRounds) return wake_parked();
     poll_all();
     flush();
     settle_waiters();
@@ -135,11 +160,11 @@ void Loop::flush_soon(Flusher& flusher) {
 
 bool Loop::flush_those_due() {
   if (soon_.empty()) return false;
-  const std::vector<Flusher*> due = std::exchange(soon_, {});
-  for (Flusher* flusher : due) {
+  for (Flusher* flusher : soon_) {
     flusher->is_due_soon = false;
     flush_later(*flusher);
   }
+  soon_.clear();
   return true;
 }
 
@@ -154,7 +179,11 @@ void Loop::forget(Flusher& flusher) {
   }
 }
 
-void Loop::add(Poller& poller) { pollers_.push_back(&poller); }
+void Loop::add(Poller& poller) {
+  // Those who sleep must be armed for this one too.
+  if (is_armed_) disarm_all();
+  pollers_.push_back(&poller);
+}
 
 void Loop::remove(Poller& poller) { std::erase(pollers_, &poller); }
 
@@ -189,7 +218,10 @@ void Loop::dispatch(std::span<const epoll_event> events) {
   for (const epoll_event& event : events) {
     const auto descriptor = static_cast<std::uint32_t>(event.data.u64);
     const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
-    if (static_cast<int>(descriptor) == wake_ || descriptor >= slots_.size()) continue;
+    // Whoever rang finds the doorbell spent from now on, even if the ring was
+    // meant for a thread that still sleeps.
+    if (is_armed_ && static_cast<int>(descriptor) == wake_) disarm_all();
+    if (descriptor >= slots_.size()) continue;
     const Slot& slot = slots_[descriptor];
     if (slot.handler != nullptr && slot.generation == generation) {
       slot.handler->on_ready(event.events);
@@ -219,21 +251,28 @@ bool Loop::work() {
   ++rounds_;
   if (rounds_ % kTimersEvery == 0 && timers_.next() != kForever) busy |= timers_.run(now());
   if (rounds_ % kDescriptorsEvery == 0) busy |= poll_descriptors();
-  busy |= flush_those_due();
-  flush();
-  return busy;
+  return finish_round(busy);
 }
 
-bool Loop::run_ready() {
-  const Turn turn(*this);
+bool Loop::work_through() {
   bool busy = !inbox_.empty();
   inbox_.drain([](auto& task) { task(); });
   busy |= poll_all();
   busy |= timers_.run(now());
   busy |= poll_descriptors();
+  return finish_round(busy);
+}
+
+bool Loop::run_ready() {
+  const Turn turn(*this);
+  return work_through();
+}
+
+bool Loop::finish_round(bool busy) {
   busy |= flush_those_due();
   flush();
-  return busy;
+  // What flushing has left for soon must not find everyone asleep.
+  return busy || !soon_.empty();
 }
 
 }  // namespace muster::loop

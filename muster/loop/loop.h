@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <span>
@@ -61,8 +62,8 @@ class Loop {
   // Any thread. The loop's clock.
   TimePoint now() const { return options_.clock->now(); }
 
-  // Calls `handler` whenever one of `events` (EPOLLIN, EPOLLOUT, ...) holds.
-  // Both outlive the watch.
+  // Calls `handler` whenever one of `events` (EPOLLIN, EPOLLOUT, ...) holds, now
+  // and then once too often: the descriptor must not block. Both outlive the watch.
   Status watch(int descriptor, std::uint32_t events, FdHandler& handler);
   void change(int descriptor, std::uint32_t events);
   void unwatch(int descriptor);
@@ -108,14 +109,19 @@ class Loop {
   // The baton, and what is due whenever it changes hands.
   void take();
   void give();
+  void give_way();
+  void mark_held();
   void settle();
   void settle_waiters();
   void rearm_for_sleepers();
   void flush();
   bool flush_those_due();
 
-  // One round of everything that needs no sleep.
+  // One round of what needs no sleep: pollers each time, what costs more to
+  // look at now and then, or all of it.
   bool work();
+  bool work_through();
+  bool finish_round(bool busy);
   bool poll_all();
   bool poll_descriptors();
   void dispatch(std::span<const ::epoll_event> events);
@@ -123,8 +129,9 @@ class Loop {
   // Waiting (waiting.cpp).
   bool lead(Waiter& me);
   void follow(Waiter& me);
-  bool spin(const Waiter& me);
+  bool spin(Waiter& me);
   void park(Waiter& me);
+  int sleep(const Waiter& me, std::span<::epoll_event> events, const ::timespec* patience);
   bool arm_all();
   void disarm_all();
   void pass_on();
@@ -134,12 +141,15 @@ class Loop {
   // The keeper (keeper.cpp).
   void keep();
   void wake_keeper();
+  int sleep_as_keeper(std::span<::epoll_event> events, const ::timespec* patience);
+  void call_keeper_out();
 
   LoopOptions options_;
   Baton baton_;
   Inbox<std::function<void()>> inbox_;
 
   // All below is guarded by the baton.
+  const Loop* outer_ = nullptr;  // Whose baton its holder held before.
   int epoll_ = -1;
   int wake_ = -1;
   std::vector<Slot> slots_;
@@ -151,12 +161,14 @@ class Loop {
   Waiter* leader_ = nullptr;
   int parked_ = 0;            // Threads that sleep in epoll.
   bool is_armed_ = false;     // Pollers will ring for them.
-  TimePoint parked_until_{};  // When one of them wakes by itself.
+  TimePoint parked_until_{};  // When the last of them wakes by itself.
   SpinBudget budget_;
   std::uint32_t rounds_ = 0;
+  std::uint32_t waits_ = 0;
 
   // The keeper.
   std::thread keeper_;
+  int keeper_bell_ = -1;  // Calls it, and nobody else, out of its sleep.
   bool is_stopping_ = false;
   bool is_driven_ = false;           // By a user's thread, since the keeper last looked.
   std::uint64_t drives_ = 0;         // Waits of user threads that drove the loop.

@@ -1,10 +1,9 @@
 #include "muster/loop/loop.h"
 
+#include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 #include "muster/loop/future.h"
 
@@ -121,7 +120,8 @@ TEST(Loop, HandsATokenBetweenThreadsManyThousandTimes) {
   };
   std::atomic<bool> stop = false;
   std::thread passer([&] {
-    while (!stop) loop->wait_until([] { return false; }, loop->now() + std::chrono::microseconds(200));
+    while (!stop)
+      loop->wait_until([] { return false; }, loop->now() + std::chrono::microseconds(200));
   });
   std::thread first(play, 0, 1);
   std::thread second(play, 1, 0);

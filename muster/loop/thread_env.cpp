@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,8 +13,7 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 std::optional<Duration> timeout) {
   timespec limit{};
   if (timeout) {
-    const auto nanoseconds =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(*timeout).count();
+    const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(*timeout).count();
     if (nanoseconds <= 0) return;
     limit = {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
   }
@@ -23,5 +23,7 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
 void futex_wake(std::atomic<std::uint32_t>& word, int count) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
+
+void ThreadEnv::yield() { sched_yield(); }
 
 }  // namespace muster::loop

@@ -30,12 +30,14 @@ inline void pause() {
 struct ThreadEnv {
   template <class T>
   using Atomic = std::atomic<T>;
+  struct Heap {};  // Base of what is made one by one: the plain heap.
 
   static void wait(Atomic<std::uint32_t>& word, std::uint32_t expected) {
     futex_wait(word, expected);
   }
   static void wake_one(Atomic<std::uint32_t>& word) { futex_wake(word); }
   static void relax() { pause(); }
+  static void yield();                    // The processor, to one who waits for it.
   static constexpr int kPatience = 2000;  // Looks before a thread sleeps for the baton.
 };
 

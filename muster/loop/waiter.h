@@ -19,6 +19,7 @@ struct Loop::Waiter {
   bool is_parked = false;  // Asleep in epoll, else on its own word.
   bool slept = false;
   bool spun = false;
+  TimePoint spins_until{};
   std::atomic<std::uint32_t> word{0};
 
   bool is_done() const { return done != nullptr && (*done)(); }

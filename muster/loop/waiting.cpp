@@ -18,23 +18,33 @@ timespec to_timespec(Duration duration) {
   return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
 }
 
+// Waits that found what they wanted between two that look at everything.
+constexpr std::uint32_t kRestEvery = 64;
+// Rounds of a busy driver between two looks at its deadline.
+constexpr std::uint32_t kDeadlineEvery = 16;
+
 }  // namespace
 
 bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
   MUSTER_CHECK(!is_held(), "no thread waits while it holds the baton");
   take();
   // A thread that always finds what it waits for must still move the rest.
-  if (++rounds_ % 64 == 0) work();
-  if (done()) {
+  if (++waits_ % kRestEvery == 0) work_through();
+  bool is_done = done();
+  const bool is_late = !is_done && deadline != kForever && now() >= deadline;
+  if (is_late) {  // Not to wait still means to look.
+    work_through();
+    is_done = done();
+  }
+  if (is_done || is_late) {
     give();
-    return true;
+    return is_done;
   }
   Waiter me;
   me.done = &done;
   me.deadline = deadline;
   waiters_.push_back(&me);
-  bool is_done = false;
-  while (!is_done && (deadline == kForever || now() < deadline)) {
+  do {
     if (leader_ != nullptr && !leader_->is_keeper) {
       follow(me);
       is_done = done();
@@ -42,12 +52,13 @@ bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
     }
     const bool keeper_led = leader_ != nullptr;
     leader_ = &me;
-    // Out of epoll with it, or it would take events from this thread.
-    if (keeper_led && parked_ > 0) wake_parked();
+    // Or it would take events from this thread.
+    if (keeper_led && parked_ > 0) call_keeper_out();
     is_done = lead(me);
     leader_ = nullptr;
-  }
+  } while (!is_done && (deadline == kForever || now() < deadline));
   std::erase(waiters_, &me);
+  flush_those_due();  // Nobody may drive for a while.
   pass_on();
   give();
   return is_done;
@@ -61,6 +72,7 @@ bool Loop::lead(Waiter& me) {
   me.slept = me.spun = false;
   const TimePoint start = now();
   for (;;) {
+    if (baton_.is_wanted()) give_way();
     const bool busy = work();
     if (me.is_done()) {
       if (!me.slept && me.spun) budget_.ended_awake();
@@ -69,8 +81,12 @@ bool Loop::lead(Waiter& me) {
     }
     if (leader_ != &me || (me.is_keeper && is_stopping_)) return false;
     if (waiters_.size() > 1 || me.is_keeper) settle_waiters();
-    if (busy) continue;
+    if (busy && rounds_ % kDeadlineEvery != 0) continue;
     if (me.deadline != kForever && now() >= me.deadline) return false;
+    if (busy) {
+      me.spins_until = {};
+      continue;
+    }
     if (!me.slept && spin(me)) continue;
     park(me);
     timers_.run(now());
@@ -78,25 +94,22 @@ bool Loop::lead(Waiter& me) {
 }
 
 // True if there may be something new.
-bool Loop::spin(const Waiter& me) {
+bool Loop::spin(Waiter& me) {
   if (me.is_keeper || budget_.next() == Duration::zero()) return false;
   if (std::ranges::none_of(pollers_, [](Poller* poller) { return poller->is_worth_spinning(); })) {
     return false;
   }
-  const_cast<Waiter&>(me).spun = true;
-  const TimePoint until = std::min({now() + budget_.next(), me.deadline, timers_.next()});
+  me.spun = true;
+  // Interrupted, it goes on where it was: visitors must not keep it awake.
+  if (me.spins_until == TimePoint{}) me.spins_until = now() + budget_.next();
+  const TimePoint until = std::min({me.spins_until, me.deadline, timers_.next()});
   for (int look = 1;; ++look) {
     if (poll_all()) {
+      me.spins_until = {};
       flush();
       return true;
     }
-    if (!inbox_.empty()) return true;
-    if (baton_.is_wanted()) {
-      give();
-      for (int i = 0; i < 20; ++i) pause();  // Long enough for the other to take it.
-      take();
-      return true;
-    }
+    if (!inbox_.empty() || baton_.is_wanted()) return true;
     if (look % 16 == 0 && now() >= until) return false;
     pause();
   }
@@ -109,6 +122,7 @@ bool Loop::arm_all() {
 }
 
 void Loop::disarm_all() {
+  is_armed_ = false;
   for (Poller* poller : pollers_) poller->disarm();
 }
 
@@ -127,15 +141,18 @@ void Loop::park(Waiter& me) {
 
   give();
   std::array<epoll_event, 64> events;
-  const int count = epoll_pwait2(epoll_, events.data(), events.size(),
-                                 until == kForever ? nullptr : &timeout, nullptr);
+  const int count = sleep(me, events, until == kForever ? nullptr : &timeout);
   take();
 
   --parked_;
   me.is_asleep = me.is_parked = false;
-  is_armed_ = false;
   disarm_all();
   if (count > 0) dispatch(std::span(events).first(count));
+}
+
+int Loop::sleep(const Waiter& me, std::span<epoll_event> events, const timespec* patience) {
+  if (me.is_keeper) return sleep_as_keeper(events, patience);
+  return epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), patience, nullptr);
 }
 
 void Loop::follow(Waiter& me) {
@@ -170,7 +187,7 @@ void Loop::wake_parked() {
 
 // The loop must not stand still because this thread has got what it wanted.
 void Loop::pass_on() {
-  if (leader_ != nullptr) return;
+  if (leader_ != nullptr && !leader_->is_keeper) return;
   for (Waiter* waiter : waiters_) {
     if (waiter->is_asleep) return wake(*waiter);
   }

@@ -8,6 +8,9 @@
 namespace muster::wire {
 namespace {
 
+// Set where one of eight bytes is not ASCII.
+constexpr std::uint64_t kHighBits = 0x8080808080808080;
+
 bool same_bytes(const Buffer& a, const Buffer& b) {
   if (a.size() != b.size()) return false;
   // An empty buffer may have no address, which memcmp() must not be given.
@@ -82,8 +85,8 @@ bool is_utf8(std::string_view text) {
   const auto* at = reinterpret_cast<const unsigned char*>(text.data());
   const auto* const end = at + text.size();
   while (at != end) {
-    constexpr std::uint64_t kHighBits = 0x8080808080808080;
-    if (end - at >= 8 && (load<std::uint64_t>(reinterpret_cast<const std::byte*>(at)) & kHighBits) == 0) {
+    if (end - at >= 8 &&
+        (load<std::uint64_t>(reinterpret_cast<const std::byte*>(at)) & kHighBits) == 0) {
       at += 8;
       continue;
     }
@@ -92,44 +95,6 @@ bool is_utf8(std::string_view text) {
     at += size;
   }
   return true;
-}
-
-Value::Value(List list) : content_(std::move(list)) {}
-Value::Value(Map map) : content_(std::move(map)) {}
-Value::Value(Tensor tensor) : content_(std::make_shared<const Tensor>(std::move(tensor))) {}
-
-Value::List& Value::make_list(std::size_t count) { return content_.emplace<List>(count); }
-Value::Map& Value::make_map(std::size_t count) { return content_.emplace<Map>(count); }
-
-std::optional<bool> Value::as_bool() const {
-  const bool* truth = std::get_if<bool>(&content_);
-  return truth ? std::optional(*truth) : std::nullopt;
-}
-
-std::optional<std::int64_t> Value::as_integer() const {
-  const auto* number = std::get_if<std::int64_t>(&content_);
-  return number ? std::optional(*number) : std::nullopt;
-}
-
-std::optional<std::uint64_t> Value::as_unsigned() const {
-  if (const auto* large = std::get_if<std::uint64_t>(&content_)) return *large;
-  const auto* number = std::get_if<std::int64_t>(&content_);
-  if (number == nullptr || *number < 0) return std::nullopt;
-  return static_cast<std::uint64_t>(*number);
-}
-
-std::optional<double> Value::as_real() const {
-  switch (kind()) {
-    case Kind::real: return *std::get_if<double>(&content_);
-    case Kind::integer: return static_cast<double>(*std::get_if<std::int64_t>(&content_));
-    case Kind::unsigned_integer: return static_cast<double>(*std::get_if<std::uint64_t>(&content_));
-    default: return std::nullopt;
-  }
-}
-
-const Tensor* Value::as_tensor() const {
-  const auto* tensor = std::get_if<std::shared_ptr<const Tensor>>(&content_);
-  return tensor ? tensor->get() : nullptr;
 }
 
 const Value* Value::find(std::string_view key) const {

@@ -65,6 +65,15 @@ std::optional<std::uint64_t> tensor_size(DType dtype, std::span<const std::uint6
 // points above U+10FFFF are not.
 bool is_utf8(std::string_view text);
 
+// One entry of a map. A template only because Value is made of it, and it of Values.
+template <class V>
+struct MapEntry {
+  V key;
+  V value;
+
+  friend bool operator==(const MapEntry&, const MapEntry&) = default;
+};
+
 // One that was moved from may only be assigned to or destroyed.
 class Value {
  public:
@@ -80,7 +89,7 @@ class Value {
     map,
     tensor,
   };
-  struct Entry;
+  using Entry = MapEntry<Value>;
   using List = std::vector<Value>;
   // In the order of insertion; keys are of any kind and may come twice.
   using Map = std::vector<Entry>;
@@ -104,29 +113,39 @@ class Value {
   Value(std::string_view text) : content_(std::in_place_type<std::string>, text) {}
   Value(std::string text) : content_(std::move(text)) {}
   Value(Buffer bytes) : content_(std::move(bytes)) {}
-  Value(List list);
-  Value(Map map);
-  Value(Tensor tensor);
+  Value(List list) : content_(std::move(list)) {}
+  Value(Map map) : content_(std::move(map)) {}
+  Value(Tensor tensor) : content_(std::make_shared<const Tensor>(std::move(tensor))) {}
 
   // Empties this and makes it a list or map of `count` nils, to be filled.
-  List& make_list(std::size_t count);
-  Map& make_map(std::size_t count);
+  List& make_list(std::size_t count) { return content_.emplace<List>(count); }
+  Map& make_map(std::size_t count) { return content_.emplace<Map>(count); }
 
   Kind kind() const { return static_cast<Kind>(content_.index()); }
   bool is_nil() const { return kind() == Kind::nil; }
 
   // Each gives nothing, or null, if this is of another kind.
-  std::optional<bool> as_bool() const;
-  std::optional<std::int64_t> as_integer() const;    // Where it fits.
-  std::optional<std::uint64_t> as_unsigned() const;  // Where it fits.
-  std::optional<double> as_real() const;             // Of an integer too, rounded.
+  std::optional<bool> as_bool() const { return get<bool>(); }
+  std::optional<std::int64_t> as_integer() const { return get<std::int64_t>(); }  // Where it fits.
+  std::optional<std::uint64_t> as_unsigned() const {                              // Where it fits.
+    if (const auto number = get<std::int64_t>(); number && *number >= 0) return *number;
+    return get<std::uint64_t>();
+  }
+  std::optional<double> as_real() const {  // Of an integer too, rounded.
+    if (const auto number = get<std::int64_t>()) return static_cast<double>(*number);
+    if (const auto number = get<std::uint64_t>()) return static_cast<double>(*number);
+    return get<double>();
+  }
   const std::string* as_string() const { return std::get_if<std::string>(&content_); }
   const Buffer* as_bytes() const { return std::get_if<Buffer>(&content_); }
   const List* as_list() const { return std::get_if<List>(&content_); }
   List* as_list() { return std::get_if<List>(&content_); }
   const Map* as_map() const { return std::get_if<Map>(&content_); }
   Map* as_map() { return std::get_if<Map>(&content_); }
-  const Tensor* as_tensor() const;
+  const Tensor* as_tensor() const {
+    const auto* tensor = std::get_if<std::shared_ptr<const Tensor>>(&content_);
+    return tensor != nullptr ? tensor->get() : nullptr;
+  }
 
   // What a map has under `key`, the first if there are several; null if this is
   // no map or has no such key. Looks at one entry after the other.
@@ -138,19 +157,16 @@ class Value {
   friend bool operator==(const Value& a, const Value& b);
 
  private:
+  template <class T>
+  std::optional<T> get() const {
+    const T* content = std::get_if<T>(&content_);
+    return content != nullptr ? std::optional<T>(*content) : std::nullopt;
+  }
+
   // In the order of Kind. A tensor is shared, since it never changes, and small Values are fast.
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Buffer, List,
                Map, std::shared_ptr<const Tensor>>
       content_;
-};
-
-struct Value::Entry {
-  Value key;
-  Value value;
-
-  friend bool operator==(const Entry& a, const Entry& b) {
-    return a.key == b.key && a.value == b.value;
-  }
 };
 
 }  // namespace muster::wire

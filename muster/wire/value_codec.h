@@ -18,7 +18,7 @@ namespace muster::wire {
 // for what the document claims; a claim that the bytes at hand cannot meet is
 // refused before that, whatever the limits.
 struct Limits {
-  std::size_t max_depth = 64;                      // Lists and maps inside each other.
+  std::size_t max_depth = 64;  // Lists and maps inside each other; each takes stack.
   std::size_t max_values = std::size_t{1} << 22;   // In all; a map's keys count too.
   std::size_t max_bytes = std::size_t{256} << 20;  // Of the tree. Parts have the frame's limits.
   std::size_t max_parts = kMaxParts - 1;           // The frame's last one is left to the tree.

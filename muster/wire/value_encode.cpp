@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
+#include <optional>
 #include <string>
 
 #include "muster/wire/bytes.h"
@@ -16,22 +16,14 @@ using internal::Extension;
 using internal::Mark;
 using Kind = Value::Kind;
 
-Error refuse(std::string why) { return {Code::invalid, std::move(why)}; }
-
 // The first of three walks: may this Value be written, and how many parts has it?
+// What fails leaves its reason in error_ and returns false, all the way up.
 class Inspection {
  public:
   explicit Inspection(const EncodeOptions& options) : options_(options) {}
 
-  Status inspect(const Value& value) {
-    switch (value.kind()) {
-      case Kind::string: return inspect_string(*value.as_string());
-      case Kind::bytes: large_ += value.as_bytes()->size() >= options_.out_of_band_from; break;
-      case Kind::list: return inspect_list(*value.as_list());
-      case Kind::map: return inspect_map(*value.as_map());
-      case Kind::tensor: return inspect_tensor(*value.as_tensor());
-      default: break;
-    }
+  Status inspect_document(const Value& value) {
+    if (!inspect(value)) return *std::move(error_);
     return ok();
   }
 
@@ -42,57 +34,76 @@ class Inspection {
   }
 
  private:
-  static Status inspect_string(const std::string& text) {
-    if (is_utf8(text)) return ok();
-    return refuse("a string that is not UTF-8; what is not text goes as bytes");
+  bool inspect(const Value& value) {
+    switch (value.kind()) {
+      case Kind::string: return inspect_string(*value.as_string());
+      case Kind::bytes: large_ += value.as_bytes()->size() >= options_.out_of_band_from; break;
+      case Kind::list: return inspect_list(*value.as_list());
+      case Kind::map: return inspect_map(*value.as_map());
+      case Kind::tensor: return inspect_tensor(*value.as_tensor());
+      default: break;
+    }
+    return true;
   }
 
-  Status inspect_list(const Value::List& list) {
-    MUSTER_TRY_OK(enter(list.size()));
-    for (const Value& item : list) MUSTER_TRY_OK(inspect(item));
-    --depth_;
-    return ok();
+  bool inspect_string(const std::string& text) {
+    return is_utf8(text) || fail("a string that is not UTF-8; what is not text goes as bytes");
   }
 
-  Status inspect_map(const Value::Map& map) {
-    MUSTER_TRY_OK(enter(2 * map.size()));
-    for (const Value::Entry& entry : map) {
-      MUSTER_TRY_OK(inspect(entry.key));
-      MUSTER_TRY_OK(inspect(entry.value));
+  bool inspect_list(const Value::List& list) {
+    if (!enter(list.size())) return false;
+    for (const Value& item : list) {
+      if (!inspect(item)) return false;
     }
     --depth_;
-    return ok();
+    return true;
   }
 
-  Status enter(std::size_t values) {
+  bool inspect_map(const Value::Map& map) {
+    if (!enter(2 * map.size())) return false;
+    for (const Value::Entry& entry : map) {
+      if (!inspect(entry.key) || !inspect(entry.value)) return false;
+    }
+    --depth_;
+    return true;
+  }
+
+  bool enter(std::size_t values) {
     const Limits& limits = options_.limits;
-    if (++depth_ > limits.max_depth) {
-      return refuse("lists and maps are nested deeper than " + std::to_string(limits.max_depth));
+    if (depth_ == limits.max_depth) {
+      return fail("lists and maps are nested deeper than " + std::to_string(depth_));
     }
     if (values > limits.max_values - values_) {
-      return refuse("more than " + std::to_string(limits.max_values) + " values");
+      return fail("more than " + std::to_string(limits.max_values) + " values");
     }
+    ++depth_;
     values_ += values;
-    return ok();
+    return true;
   }
 
-  Status inspect_tensor(const Tensor& tensor) {
+  bool inspect_tensor(const Tensor& tensor) {
     if (tensor_size(tensor.dtype, tensor.shape) != tensor.bytes.size()) {
-      return refuse("a tensor whose shape and dtype do not make its " +
-                    std::to_string(tensor.bytes.size()) + " bytes");
+      return fail("a tensor whose shape and dtype do not make its " +
+                  std::to_string(tensor.bytes.size()) + " bytes");
     }
-    if (++tensors_ > options_.limits.max_parts) {
-      return refuse("more than " + std::to_string(options_.limits.max_parts) +
-                    " tensors; join some of them");
+    if (tensors_ == options_.limits.max_parts) {
+      return fail("more than " + std::to_string(tensors_) + " tensors; join some of them");
     }
-    return ok();
+    ++tensors_;
+    return true;
+  }
+
+  bool fail(std::string why) {
+    error_ = Error(Code::invalid, std::move(why));
+    return false;
   }
 
   const EncodeOptions& options_;
   std::size_t depth_ = 0;
   std::size_t values_ = 0;
   std::size_t tensors_ = 0;
-  std::size_t large_ = 0;
+  std::size_t large_ = 0;  // Byte strings that would like to be parts.
+  std::optional<Error> error_;
 };
 
 // Where the second walk writes to: nowhere, but it learns the tree's size.
@@ -139,8 +150,7 @@ class Memory {
 template <class Out>
 class Writer {
  public:
-  Writer(Out& out, std::size_t out_of_band_from)
-      : out_(out), out_of_band_from_(out_of_band_from) {}
+  Writer(Out& out, std::size_t out_of_band_from) : out_(out), out_of_band_from_(out_of_band_from) {}
 
   void write(const Value& value) {
     switch (value.kind()) {
@@ -267,15 +277,15 @@ class Writer {
 
 Result<Document> encode(const Value& value, const EncodeOptions& options) {
   Inspection inspection(options);
-  MUSTER_TRY_OK(inspection.inspect(value));
+  MUSTER_TRY_OK(inspection.inspect_document(value));
 
   Counter counter;
   Writer(counter, inspection.out_of_band_from()).write(value);
   // MessagePack counts in 32 bits: a tree within them has no length beyond them.
   const std::size_t limit = std::min<std::size_t>(options.limits.max_bytes, UINT32_MAX);
   if (counter.size() > limit) {
-    return refuse("a document of " + std::to_string(counter.size()) + " bytes, at most " +
-                  std::to_string(limit) + " may be sent");
+    return Error(Code::invalid, "a document of " + std::to_string(counter.size()) +
+                                    " bytes, at most " + std::to_string(limit) + " may be sent");
   }
 
   Document document;

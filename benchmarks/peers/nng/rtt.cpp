@@ -18,10 +18,7 @@ using Timing = Report (*)(const Options&, const Exchange&);
 
 Report round_trips(const Options& options, const std::string& address, Timing timing) {
   const Shared<Notice> bound;
-  const Shared<Gate> done;
-  Process other([&] {
-    serve(address, *bound);
-  });
+  Process other([&] { serve(address, *bound); });
   Socket socket;
   socket.dial(*bound);
   const Report report = timing(options, [&](Message& message) {

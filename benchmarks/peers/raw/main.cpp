@@ -1,13 +1,19 @@
 // bench_raw: the limits that ours is held against.
 #include "benchmarks/peers/raw/cases.h"
 
+namespace muster::bench::raw {
+namespace {
+
+constexpr Case kCases[] = {
+    {"shm.rtt.awake", shm_awake},       {"shm.rtt.parked", shm_parked},
+    {"shm.large.inplace", shm_inplace}, {"tcp.rtt.awake", tcp_awake},
+    {"tcp.rtt.parked", tcp_parked},     {"tcp.large", tcp_large},
+    {"memory.copy", memory_copy},       {"memory.read", memory_read},
+};
+
+}  // namespace
+}  // namespace muster::bench::raw
+
 int main(int argc, char** argv) {
-  using namespace muster::bench;
-  static constexpr Case kCases[] = {
-      {"shm.rtt.awake", raw::shm_awake},       {"shm.rtt.parked", raw::shm_parked},
-      {"shm.large.inplace", raw::shm_inplace}, {"tcp.rtt.awake", raw::tcp_awake},
-      {"tcp.rtt.parked", raw::tcp_parked},     {"tcp.large", raw::tcp_large},
-      {"memory.copy", raw::memory_copy},       {"memory.read", raw::memory_read},
-  };
-  return run_program(argc, argv, kCases);
+  return muster::bench::run_program(argc, argv, muster::bench::raw::kCases);
 }

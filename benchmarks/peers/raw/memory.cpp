@@ -3,8 +3,8 @@
 
 #include "benchmarks/common/body.h"
 #include "benchmarks/common/clock.h"
-#include "benchmarks/common/shared.h"
 #include "benchmarks/common/samples.h"
+#include "benchmarks/common/shared.h"
 #include "benchmarks/peers/raw/cases.h"
 
 namespace muster::bench::raw {

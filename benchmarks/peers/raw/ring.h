@@ -25,7 +25,12 @@ class Ring {
  public:
   bool try_push(const Message& message) {
     const std::uint64_t at = head_.load(std::memory_order_relaxed);
-    if (at - tail_.load(std::memory_order_acquire) == kSlots) return false;
+    if (at - seen_tail_ == kSlots) {
+      // Looked at only when the ring seems full: each look fetches the line
+      // that the reader writes.
+      seen_tail_ = tail_.load(std::memory_order_acquire);
+      if (at - seen_tail_ == kSlots) return false;
+    }
     slots_[at % kSlots] = message;
     head_.store(at + 1, std::memory_order_release);
     return true;
@@ -46,6 +51,7 @@ class Ring {
 
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
+  alignas(64) std::uint64_t seen_tail_ = 0;  // the writer's
   alignas(64) std::array<Message, kSlots> slots_{};
 };
 

@@ -10,8 +10,8 @@ struct SocketOptions {
   // 0 leaves the kernel's choice. Set before connect and listen: later the
   // window that was agreed on can no longer grow.
   int buffer_bytes = 0;
-  // Empty leaves the system's default.
-  const char* congestion = "";
+  // Cubic or reno instead of the system's default, which may pace itself.
+  bool loss_based = false;
 };
 
 class Socket {

@@ -3,8 +3,6 @@
 // What matters here, by trying: cubic instead of the system's default, buffers
 // of 2 MB (more falls out of the cache, less waits too often), a receive
 // straight into memory that has been touched before, and no sleeping.
-#include <memory>
-
 #include <sys/mman.h>
 
 #include "benchmarks/common/body.h"
@@ -17,7 +15,7 @@
 namespace muster::bench::raw {
 namespace {
 
-constexpr SocketOptions kTuned{.buffer_bytes = 2 << 20, .congestion = "cubic"};
+constexpr SocketOptions kTuned{.buffer_bytes = 2 << 20, .loss_based = true};
 
 // In front of every body. A size of 0 ends the run.
 struct Head {
@@ -29,8 +27,7 @@ struct Head {
 class BodyBuffer {
  public:
   BodyBuffer()
-      : at_(mmap(nullptr, kLargeBody, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                 0)) {
+      : at_(mmap(nullptr, kLargeBody, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     if (at_ == MAP_FAILED) fail_errno("mmap");
     madvise(at_, kLargeBody, MADV_HUGEPAGE);
     fill_body(bytes());

@@ -15,11 +15,15 @@ constexpr int kHighWaterMark = 100'000;
 
 Report stream(const Options& options, const std::string& address) {
   const Shared<Notice> bound;
+  const Shared<Gate> received;
   Process sender([&] {
     Socket socket(ZMQ_PUSH);
     socket.set(ZMQ_SNDHWM, kHighWaterMark);
     socket.connect(*bound);
     send_stream(options, [&](const Message& message) { socket.send(&message, sizeof(message)); });
+    // A receiver whose queue is full when the other end closes drops what it has
+    // not yet read from its socket, so this end stays open until all is there.
+    received->arrive_and_wait(2);
   });
 
   Socket socket(ZMQ_PULL);
@@ -30,6 +34,7 @@ Report stream(const Options& options, const std::string& address) {
   do {
     socket.receive(&message, sizeof(message));
   } while (tally.accept(message));
+  received->arrive_and_wait(2);
   sender.join();
   return tally.report();
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "muster/drivers/shm/ring.h"
+#include "muster/net/driver.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::drivers::shm {
@@ -109,6 +110,51 @@ Result<std::size_t> read_frame_record(std::span<const std::byte> body, wire::Hea
   head.assign(body.subspan(at, head_size));
   at += aligned(head_size);
   if (body.size() - at < inside) return invalid("its parts are longer than the record");
+  return at;
+}
+
+std::size_t small_record_size(const wire::Frame& frame) {
+  std::size_t size = kFixed + kPlan * frame.parts.size() + aligned(frame.head.size());
+  for (const Buffer& part : frame.parts) size += aligned(part.size());
+  return size;
+}
+
+void write_small_record(const wire::Frame& frame, std::byte* out) {
+  static_assert(static_cast<int>(How::inside) == 0, "a plan is then the size alone");
+  const auto head_size = static_cast<std::uint32_t>(frame.head.size());
+  const auto part_count = static_cast<std::uint32_t>(frame.parts.size());
+  store<std::uint64_t>(out, head_size | part_count << 16);
+  out += kFixed;
+  for (const Buffer& part : frame.parts) {
+    store<std::uint64_t>(out, part.size());
+    out += kPlan;
+  }
+  std::memcpy(out, frame.head.bytes().data(), head_size);
+  out += aligned(head_size);
+  for (const Buffer& part : frame.parts) {
+    if (part.empty()) continue;
+    std::memcpy(out, part.data(), part.size());
+    out += aligned(part.size());
+  }
+}
+
+std::size_t read_small_record(std::span<const std::byte> body, wire::Head& head,
+                              std::span<std::uint32_t, kSmallParts> sizes, std::size_t& count) {
+  if (body.size() < kFixed + kPlan * kSmallParts) return 0;  // So that the loop needs no check.
+  const auto head_size = load<std::uint16_t>(body.data());
+  const auto part_count = load<std::uint16_t>(body.data() + 2);
+  if (head_size > wire::kMaxHead || part_count > kSmallParts) return 0;
+  std::uint64_t inside = 0;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const auto size = load<std::uint64_t>(body.data() + kFixed + kPlan * i);
+    if (size >= net::kLargePart) return 0;  // Or anything but inside.
+    sizes[i] = static_cast<std::uint32_t>(size);
+    inside += aligned(size);
+  }
+  const std::size_t at = kFixed + kPlan * part_count + aligned(head_size);
+  if (at + inside != body.size()) return 0;
+  head.assign(body.subspan(kFixed + kPlan * part_count, head_size));
+  count = part_count;
   return at;
 }
 

@@ -23,10 +23,17 @@ void RingWriter::read_tail() {
 }
 
 // Makes head_ a place where `size` bytes fit. There is always room left for a
-// wrap record behind, and head_ never catches up with tail_.
-bool RingWriter::find_room(std::size_t size) {
+// wrap record behind, and head_ never catches up with tail_. Growing is for
+// when tail_ is fresh, or the ring was full before.
+bool RingWriter::find_room(std::size_t size, bool may_grow) {
   if (head_ < tail_) return head_ + size < tail_;
   if (head_ + size + kRecordHeader <= limit_) return true;
+  if (may_grow && (was_full_ || size >= tail_) && limit_ < kRingCapacity) {
+    // Too small for the traffic: use more of the memory.
+    was_full_ = false;
+    limit_ = std::min(kRingCapacity, std::max(2 * limit_, head_ + size + kRecordHeader));
+    if (head_ + size + kRecordHeader <= limit_) return true;
+  }
   if (size >= tail_) return false;
   const RecordHeader wrap{static_cast<std::uint32_t>(kRecordHeader), kWrapRecord, 0};
   std::memcpy(data_ + head_, &wrap, sizeof wrap);
@@ -37,13 +44,11 @@ bool RingWriter::find_room(std::size_t size) {
 
 std::byte* RingWriter::begin(std::uint16_t kind, std::uint16_t note, std::size_t size) {
   const std::size_t whole = aligned(kRecordHeader + size);
-  if (!find_room(whole)) {
+  if (!find_room(whole, was_full_)) {
     read_tail();
-    if (!find_room(whole)) {
-      // Full at this size: use more of the memory, if that helps.
-      if (head_ < tail_ || limit_ == kRingCapacity) return nullptr;
-      limit_ = std::min(kRingCapacity, std::max(2 * limit_, head_ + whole + kRecordHeader));
-      if (!find_room(whole)) return nullptr;
+    if (!find_room(whole, true)) {
+      was_full_ = true;
+      return nullptr;
     }
   }
   const RecordHeader header{static_cast<std::uint32_t>(whole), kind, note};
@@ -76,34 +81,32 @@ bool RingWriter::ask_for_room(std::size_t size) {
   header_->wants_room.exchange(1, std::memory_order_seq_cst);
   MUSTER_CRASH_POINT();
   read_tail();
-  if (!find_room(aligned(kRecordHeader + size))) return false;
+  if (!find_room(aligned(kRecordHeader + size), true)) return false;
   header_->wants_room.store(0, std::memory_order_relaxed);
   return true;
 }
 
-Result<std::optional<RingReader::Record>> RingReader::next() {
+RingReader::Found RingReader::next(Record& record) {
   for (;;) {
-    if (tail_ == head_ && !has_more()) return std::optional<Record>();
+    if (tail_ == head_ && !has_more()) return Found::nothing;
+    if (tail_ + kRecordHeader > kRingCapacity) return Found::nonsense;
     RecordHeader header;
-    if (tail_ + kRecordHeader > kRingCapacity) {
-      return Error(Code::invalid, "a ring's index is out of bounds");
-    }
     std::memcpy(&header, data_ + tail_, sizeof header);
     if (header.kind == kWrapRecord) {
       // A wrap at the start would lead nowhere, for ever.
-      if (tail_ == 0) return Error(Code::invalid, "a ring wraps at its start");
+      if (tail_ == 0) return Found::nonsense;
       tail_ = 0;
       continue;
     }
     const std::size_t end = head_ > tail_ ? head_ : kRingCapacity;
     if (header.size < kRecordHeader || header.size % kRecordAlign != 0 ||
         header.size > end - tail_) {
-      return Error(Code::invalid, "a record of " + std::to_string(header.size) +
-                                      " bytes does not fit its ring");
+      return Found::nonsense;
     }
     current_ = header.size;
-    return std::optional(Record{header.kind, header.note,
-                                {data_ + tail_ + kRecordHeader, header.size - kRecordHeader}});
+    record = {header.kind, header.note,
+              {data_ + tail_ + kRecordHeader, header.size - kRecordHeader}};
+    return Found::record;
   }
 }
 

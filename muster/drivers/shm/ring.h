@@ -15,10 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-
-#include "muster/base/result.h"
 
 namespace muster::drivers::shm {
 
@@ -71,7 +68,7 @@ class RingWriter {
   static constexpr std::size_t kLargestBody = kRingCapacity / 4;
 
  private:
-  bool find_room(std::size_t size);
+  bool find_room(std::size_t size, bool may_grow);
   void read_tail();
 
   RingHeader* header_;
@@ -81,6 +78,7 @@ class RingWriter {
   std::size_t published_ = 0;
   std::size_t tail_ = 0;       // As last read.
   std::size_t limit_ = kRingFirstLimit;
+  bool was_full_ = false;  // Since it last grew.
 };
 
 class RingReader {
@@ -93,9 +91,13 @@ class RingReader {
     std::span<const std::byte> body;  // In shared memory: copy before checking.
   };
 
-  // The next record, nothing if there is none. Code::invalid if the memory
-  // holds what no honest writer leaves.
-  Result<std::optional<Record>> next();
+  enum class Found : std::uint8_t {
+    nothing,
+    record,
+    nonsense,  // What no honest writer leaves.
+  };
+  // Looks at the next record.
+  Found next(Record& record);
   // The record that next() gave is done with.
   void pop();
 

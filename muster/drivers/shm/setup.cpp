@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string>
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -24,13 +25,17 @@ std::uint32_t try_abilities(pid_t pid, const Setup& theirs) {
   return abilities;
 }
 
-Result<std::pair<sockaddr_un, socklen_t>> socket_name(std::string_view name) {
+Result<std::pair<sockaddr_un, socklen_t>> socket_name(const net::Address& of) {
+  if (of.scheme != "shm") {
+    return Error(Code::invalid, "the shm driver serves shm:// addresses alone")
+        .during("use " + of.to_string());
+  }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string full = "muster/" + std::to_string(getuid()) + "/" + std::string(name);
+  const std::string full = "muster/" + std::to_string(getuid()) + "/" + of.host;
   if (full.size() + 1 > sizeof address.sun_path) {
     return Error(Code::invalid, "the name is longer than a Unix socket's may be")
-        .during("use shm://" + std::string(name));
+        .during("use " + of.to_string());
   }
   std::memcpy(address.sun_path + 1, full.data(), full.size());
   const auto size = offsetof(sockaddr_un, sun_path) + 1 + full.size();

@@ -6,14 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include <sys/types.h>
 #include <sys/un.h>
 
 #include "muster/base/result.h"
 #include "muster/drivers/shm/memory.h"
+#include "muster/net/address.h"
 
 namespace muster::drivers::shm {
 
@@ -49,7 +48,7 @@ enum Ability : std::uint32_t { kMayRead = 1, kMayWrite = 2 };
 std::uint32_t try_abilities(pid_t pid, const Setup& theirs);
 
 // The socket's name for `shm://name`: abstract, so that nothing is left behind.
-Result<std::pair<sockaddr_un, socklen_t>> socket_name(std::string_view name);
+Result<std::pair<sockaddr_un, socklen_t>> socket_name(const net::Address& address);
 
 // The kernel's word on who is at the other end.
 struct Credentials {

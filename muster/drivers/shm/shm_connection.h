@@ -75,6 +75,8 @@ class ShmConnection final : public net::Connection,
   void tell_abilities();
 
   // Sending (shm_send.cpp).
+  bool is_small(const wire::Frame& frame) const;
+  bool send_small(wire::Frame& frame);
   Status plan(const wire::Frame& frame);
   Result<PartPlan> plan_reference(const Buffer& part);
   PartPlan plan_direct(const Buffer& part);
@@ -89,6 +91,7 @@ class ShmConnection final : public net::Connection,
   // Receiving (shm_receive.cpp).
   bool drain();
   Status take_record(const RingReader::Record& record);
+  bool take_small_frame(std::span<const std::byte> body);
   Status take_frame(std::span<const std::byte> body);
   WritableBuffer memory_for(const wire::Head& head, std::size_t part, std::uint64_t size);
   Status copy_inside(std::span<const std::byte> inside, wire::Frame& frame);
@@ -125,6 +128,7 @@ class ShmConnection final : public net::Connection,
 
   std::vector<PartPlan> plans_;  // Of the frame at hand, going out.
   std::vector<PartPlan> read_plans_;
+  std::size_t small_count_ = 0;
   Buffer bundle_;
   arena::Holdings holdings_;
   arena::SentSegments sent_;

@@ -62,7 +62,7 @@ Result<std::unique_ptr<ShmListener>> ShmListener::open(ShmHub& hub, const net::A
   net::Address actual = address;
   if (actual.host == "*") actual.host = Id::random().to_string();
   const std::string attempt = "listen on " + actual.to_string();
-  MUSTER_TRY(const auto name, socket_name(actual.host));
+  MUSTER_TRY(const auto name, socket_name(actual));
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return system_error(Code::overloaded, attempt, errno);
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.first), name.second) != 0) {

@@ -1,5 +1,6 @@
 // The receiving half of a link: from records to frames.
 
+#include <array>
 #include <cstring>
 
 #include "muster/base/crash_point.h"
@@ -31,14 +32,13 @@ bool ShmConnection::drain() {
       // Frames stay in order: only further copies may begin before this one ends.
       if (!incoming_.empty() && (incoming_.size() >= kLookAhead || !next_is_direct())) break;
     }
-    const auto record = reader_->next();
-    if (!record) {
-      fail(record.error());
-      return true;
-    }
-    if (!*record) break;
+    RingReader::Record record;
+    const RingReader::Found found = reader_->next(record);
+    if (found == RingReader::Found::nothing) break;
     busy = true;
-    const Status taken = take_record(**record);
+    const Status taken = found == RingReader::Found::record
+                             ? take_record(record)
+                             : Error(Code::invalid, "the peer's ring holds nonsense");
     if (!taken) {
       fail(taken.error());
       return true;
@@ -50,13 +50,14 @@ bool ShmConnection::drain() {
 }
 
 bool ShmConnection::next_is_direct() {
-  const auto record = reader_->next();
-  return record && *record && (*record)->kind == kFrameRecord && (*record)->note == kHasDirect;
+  RingReader::Record record;
+  return reader_->next(record) == RingReader::Found::record && record.kind == kFrameRecord &&
+         record.note == kHasDirect;
 }
 
 Status ShmConnection::take_record(const RingReader::Record& record) {
   switch (record.kind) {
-    case kFrameRecord: return take_frame(record.body);
+    case kFrameRecord: return take_small_frame(record.body) ? ok() : take_frame(record.body);
     case kReleaseRecord: return take_releases(record.body);
     case kAbilitiesRecord: peer_abilities_ = record.note; return ok();
     default: return Error(Code::invalid, "a record of unknown kind in a ring");
@@ -70,6 +71,33 @@ WritableBuffer ShmConnection::memory_for(const wire::Head& head, std::size_t par
     if (given.size() == size) return given;
   }
   return hub_.pool().take(size);
+}
+
+// By far the most frames: all of it in the record, and small. False if this is
+// none of those; nothing has happened then.
+bool ShmConnection::take_small_frame(std::span<const std::byte> body) {
+  wire::Frame frame;
+  std::array<std::uint32_t, kSmallParts> sizes;
+  const std::size_t at = read_small_record(body, frame.head, sizes, small_count_);
+  if (at == 0) return false;
+  const std::size_t inside = body.size() - at;
+  if (small_count_ > 0) {
+    WritableBuffer block = hub_.pool().take(inside);
+    if (block.data() == nullptr) return false;
+    std::memcpy(block.data(), body.data() + at, inside);
+    if (small_count_ == 1) {
+      frame.parts.push_back(std::move(block).freeze(sizes[0]));
+    } else {
+      const Buffer joined = std::move(block).freeze();
+      std::size_t offset = 0;
+      for (std::size_t i = 0; i < small_count_; ++i) {
+        frame.parts.push_back(joined.slice(offset, sizes[i]));
+        offset += aligned(sizes[i]);
+      }
+    }
+  }
+  sink_->on_frame(frame);
+  return true;
 }
 
 Status ShmConnection::take_frame(std::span<const std::byte> body) {

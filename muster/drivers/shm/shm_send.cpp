@@ -35,6 +35,12 @@ std::size_t ShmConnection::max_body() const {
 
 Status ShmConnection::send(wire::Frame& frame) {
   if (has_ended_) return Error(Code::unavailable, "the connection has ended");
+  if (is_small(frame) && send_small(frame)) return ok();
+  if (frame.parts.size() > wire::kMaxParts) {
+    return Error(Code::invalid, "a frame of " + std::to_string(frame.parts.size()) +
+                                    " parts, at most " + std::to_string(wire::kMaxParts) +
+                                    " go at once; join some");
+  }
   const Status planned = plan(frame);
   if (!planned) {
     undo_plans();
@@ -58,6 +64,24 @@ Status ShmConnection::send(wire::Frame& frame) {
   write(frame, record);
   hub_.loop().flush_later(*this);
   return ok();
+}
+
+bool ShmConnection::is_small(const wire::Frame& frame) const {
+  if (frame.parts.size() > kSmallParts) return false;
+  return std::ranges::all_of(frame.parts,
+                             [](const Buffer& part) { return part.size() < kReferenceFrom; });
+}
+
+// False if there is no room.
+bool ShmConnection::send_small(wire::Frame& frame) {
+  std::byte* const record = writer_->begin(kFrameRecord, 0, small_record_size(frame));
+  if (record == nullptr) return false;
+  write_small_record(frame, record);
+  MUSTER_CRASH_POINT();
+  writer_->commit();
+  frame.parts.clear();
+  hub_.loop().flush_later(*this);
+  return true;
 }
 
 void ShmConnection::write(wire::Frame& frame, std::byte* record) {

@@ -1,0 +1,79 @@
+// `muster doctor`: which drivers this machine has, and how fast they are.
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "apps/muster/commands.h"
+#include "apps/muster/exit.h"
+#include "apps/muster/measure.h"
+#include "apps/muster/station.h"
+
+namespace muster::app {
+namespace {
+
+struct Options {
+  bool measure = false;
+  bool json = false;
+};
+
+std::string to_table(const std::vector<Measurement>& rows) {
+  std::string text = fmt::format("{:<8}{:>16}{:>18}{:>16}{:>20}\n", "driver", "round trip", "messages",
+                                 "64 MiB copied", "64 MiB handed over");
+  for (const Measurement& row : rows) {
+    text += fmt::format("{:<8}{:>13.2f} us{:>14.2f} M/s{:>11.2f} GB/s{:>20}\n", row.scheme,
+                        row.round_trip_us, row.messages_per_s / 1e6, row.copied_gb_per_s,
+                        row.handover_us > 0 ? fmt::format("{:.2f} us", row.handover_us) : "-");
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<Measurement>& rows) {
+  std::string text = "[";
+  for (const Measurement& row : rows) {
+    text += fmt::format(
+        R"({}{{"driver":"{}","round_trip_us":{:.3f},"messages_per_s":{:.0f},"copied_gb_per_s":{:.3f},"handover_us":{:.3f}}})",
+        text.size() > 1 ? "," : "", row.scheme, row.round_trip_us, row.messages_per_s,
+        row.copied_gb_per_s, row.handover_us);
+  }
+  return text + "]\n";
+}
+
+Status run(const Options& options) {
+  if (!options.measure) {
+    for (const std::string& scheme : schemes()) fmt::print("{}\n", scheme);
+    return ok();
+  }
+  std::vector<Measurement> rows;
+  for (const std::string& scheme : schemes()) {
+    const Result<Measurement> row = measure(scheme);
+    if (!row) return row.error().during("measure " + scheme);
+    rows.push_back(*row);
+  }
+  fmt::print("{}", options.json ? to_json(rows) : to_table(rows));
+  return ok();
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Exit& exit) {
+  auto options = std::make_shared<Options>();
+  auto* cmd = app.add_subcommand("doctor", "List the drivers of this machine");
+  cmd->add_flag("--measure", options->measure, "Let two processes talk over each, and time it");
+  cmd->add_flag("--json", options->json, "Print figures for scripts");
+  cmd->callback([options, &exit] { exit.with(run(*options)); });
+}
+
+void add_measure_peer(CLI::App& app, Exit& exit) {
+  auto scheme = std::make_shared<std::string>();
+  auto* cmd = app.add_subcommand("measure-peer", "The other process of `doctor --measure`");
+  cmd->group("");  // Not listed: people have no use for it.
+  cmd->add_option("scheme", *scheme)->required();
+  cmd->callback([scheme, &exit] { exit.with(serve_measurement(*scheme)); });
+}
+
+}  // namespace muster::app

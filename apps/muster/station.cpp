@@ -1,0 +1,50 @@
+#include "apps/muster/station.h"
+
+#include "muster/drivers/shm/shm.h"
+#include "muster/drivers/tcp/tcp.h"
+
+namespace muster::app {
+
+std::vector<std::string> schemes() { return {"shm", "tcp"}; }
+
+Result<std::unique_ptr<Station>> Station::make(const std::string& token) {
+  std::unique_ptr<Station> made(new Station);
+  MUSTER_TRY(made->loop_, loop::Loop::make());
+  const loop::Turn turn(*made->loop_);
+  MUSTER_TRY(auto shm, drivers::make_shm_driver(*made->loop_));
+  made->drivers_.push_back(std::move(shm));
+  made->drivers_.push_back(drivers::make_tcp_driver(*made->loop_));
+  net::EndpointOptions options;
+  const auto bytes = std::as_bytes(std::span(token));
+  options.token.assign(bytes.begin(), bytes.end());
+  options.name = "doctor";
+  for (const auto& driver : made->drivers_) options.drivers.push_back(driver.get());
+  MUSTER_TRY(made->endpoint_, net::Endpoint::make(*made->loop_, std::move(options)));
+  made->conversation_ = std::make_unique<net::Conversation>(*made->loop_, *made->endpoint_);
+  return made;
+}
+
+Station::~Station() {
+  if (loop_ == nullptr) return;
+  const loop::Turn turn(*loop_);
+  conversation_.reset();
+  endpoint_.reset();
+  drivers_.clear();
+}
+
+Result<std::string> Station::listen(const std::string& scheme) {
+  MUSTER_TRY(const net::Address address,
+             net::Address::parse(scheme == "tcp" ? "tcp://127.0.0.1:0" : scheme + "://*"));
+  MUSTER_TRY(const auto actual, conversation_->listen(std::span(&address, 1)));
+  return actual.front().to_string();
+}
+
+Status Station::connect(const std::string& address) {
+  MUSTER_TRY(const net::Address parsed, net::Address::parse(address));
+  net::DialOptions dial;
+  dial.where.same_host = net::Known::yes;
+  dial.named = {parsed.scheme};
+  return conversation_->connect({parsed}, dial, loop_->now() + std::chrono::seconds(10));
+}
+
+}  // namespace muster::app

@@ -1,0 +1,39 @@
+// A process's end of a measured conversation: loop, drivers, endpoint.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/net/conversation.h"
+
+namespace muster::app {
+
+class Station {
+ public:
+  // Knows every driver there is. `token` is what both ends must have.
+  static Result<std::unique_ptr<Station>> make(const std::string& token);
+  ~Station();
+  Station(const Station&) = delete;
+  Station& operator=(const Station&) = delete;
+
+  // Listens on what `scheme` calls "anywhere on this machine".
+  Result<std::string> listen(const std::string& scheme);
+  Status connect(const std::string& address);
+
+  net::Conversation& conversation() { return *conversation_; }
+  loop::Loop& loop() { return *loop_; }
+
+ private:
+  Station() = default;
+  std::unique_ptr<loop::Loop> loop_;
+  std::vector<std::unique_ptr<net::Driver>> drivers_;
+  std::unique_ptr<net::Endpoint> endpoint_;
+  std::unique_ptr<net::Conversation> conversation_;
+};
+
+// The drivers of this build that two processes can use, fastest first.
+std::vector<std::string> schemes();
+
+}  // namespace muster::app

@@ -1,0 +1,1 @@
+"""Runs ours and the peers' benchmark programs in turn and compares them."""

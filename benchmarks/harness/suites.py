@@ -1,0 +1,34 @@
+"""The suites. A new one is a new entry of SUITES; nothing else has to change."""
+
+from benchmarks.harness.suite import Case, Limit, Peer, Suite
+
+NNG = Peer("nng")
+ZMQ = Peer("zmq")
+
+DRIVERS = Suite(
+    "drivers",
+    (
+        Case("shm.rtt.awake", (Peer("raw", 0.5), Peer("zmq", 40), NNG)),
+        Case("shm.rtt.parked", (Peer("raw", 0.85), ZMQ, NNG)),
+        Case("tcp.rtt.awake", (Peer("raw", 0.77), Peer("zmq", 8), NNG)),
+        Case("tcp.rtt.parked", (Peer("raw", 0.87), ZMQ, NNG)),
+        Case("shm.stream", (Peer("zmq", 6), NNG)),
+        Case("tcp.stream", (Peer("zmq", 4), NNG)),
+        Case("shm.large.inplace", (Peer("raw", 0.9),)),
+        Case("shm.handover.64K", limits=(Limit(20, "us"),)),
+        Case("shm.handover.256M", limits=(Limit(20, "us"),)),
+        Case("shm.large.copied", (Peer("zmq", 8),)),
+        # libzmq has no use for process_vm: it does the same work either way.
+        Case("shm.large.noptrace", (Peer("zmq", 6, case="shm.large.copied"),)),
+        Case("tcp.large", (Peer("raw", 0.85), Peer("zmq", 4))),
+        Case(
+            "shm.crowd",
+            (Peer("zmq", 1.5),),
+            (Limit(1 / 3, "of the mean", lower_is_better=False, extra="slowest_share"),),
+        ),
+        Case("memory.link", limits=(Limit(100, "KiB"),)),
+        Case("memory.1000", limits=(Limit(200, "MiB"),)),
+    ),
+)
+
+SUITES = {suite.name: suite for suite in (DRIVERS,)}

@@ -1,0 +1,142 @@
+// Large bodies: copied, and read where they lie.
+#include <cstring>
+#include <vector>
+
+#include "benchmarks/common/body.h"
+#include "benchmarks/common/clock.h"
+#include "benchmarks/common/fail.h"
+#include "benchmarks/common/large.h"
+#include "benchmarks/common/process.h"
+#include "benchmarks/common/samples.h"
+#include "benchmarks/common/shared.h"
+#include "benchmarks/muster/cases.h"
+#include "benchmarks/muster/node.h"
+
+namespace muster::bench::ours {
+namespace {
+
+Arrival receive_arrival(Node& node) {
+  const Buffer answer = node.receive();
+  Arrival arrival{};
+  if (answer.size() != sizeof arrival) fail("an arrival of the wrong size");
+  std::memcpy(&arrival, answer.data(), sizeof arrival);
+  return arrival;
+}
+
+void send_arrival(Node& node, const Arrival& arrival) {
+  node.send(std::as_bytes(std::span(&arrival, 1)));
+}
+
+// An empty body ends the run.
+void receive_bodies(const Way& way, Notice& bound) {
+  Node node(way);
+  bound.post(node.listen());
+  node.wait_until_up();
+  for (std::uint64_t number = 0;; ++number) {
+    const Buffer body = node.receive();
+    const Arrival arrival{number, now_ns()};
+    if (body.empty()) break;
+    if (body.size() != kLargeBody) fail("a body of the wrong size");
+    verify_body(body.bytes(), number);
+    send_arrival(node, arrival);
+  }
+  node.close();
+}
+
+// From memory that the peer cannot read, into the receiver's.
+Report copied(const Options& options, const Way& way) {
+  const Shared<Notice> bound;
+  Process receiver([&] { receive_bodies(way, *bound); });
+  Report report;
+  {
+    Node node(way);
+    node.connect(bound->wait());
+    std::vector<std::byte> body(kLargeBody);
+    report = time_bodies(options, body, [&](std::uint64_t) {
+      node.send(Buffer(body, nullptr));
+      return receive_arrival(node);
+    });
+    node.send(Buffer());
+    node.close();
+  }
+  receiver.join();
+  return report;
+}
+
+// The receiver of bodies that were made in the arena. Says when each was
+// there, and how long reading all of it took.
+void read_in_place(Notice& bound, bool read_all) {
+  Node node(kShm);
+  bound.post(node.listen());
+  node.wait_until_up();
+  for (std::uint64_t number = 0;; ++number) {
+    const Buffer body = node.receive();
+    const std::int64_t arrived = now_ns();
+    if (body.empty()) break;
+    if (read_all) {
+      read_body(body.bytes(), number);
+      send_arrival(node, {number, now_ns() - arrived});
+    } else {
+      verify_body(body.bytes(), number);
+      send_arrival(node, {number, arrived});
+    }
+  }
+  node.close();
+}
+
+// Calls `sample(sent at, arrival)` for each body of `size` bytes.
+template <class Sample>
+void pass_bodies(const Options& options, std::size_t size, bool read_all, Sample sample) {
+  const Shared<Notice> bound;
+  Process receiver([&] { read_in_place(*bound, read_all); });
+  {
+    Node node(kShm);
+    node.connect(bound->wait());
+    const Deadline end(options.seconds);
+    constexpr std::uint64_t kWarm = 3;
+    for (std::uint64_t number = 0; number < kWarm + 5 || !end.passed(); ++number) {
+      WritableBuffer body = node.allocate(size);
+      // Memory that comes back warm holds the pattern already.
+      if (number < kWarm) fill_body(body.bytes());
+      stamp_body(body.bytes(), number);
+      Buffer frozen = std::move(body).freeze();
+      const std::int64_t start = now_ns();
+      node.send(std::move(frozen));
+      const Arrival arrival = receive_arrival(node);
+      if (arrival.number != number) fail("an arrival out of order");
+      if (number >= kWarm) sample(start, arrival);
+    }
+    node.send(Buffer());
+    node.close();
+  }
+  receiver.join();
+}
+
+Report handover(const Options& options, std::size_t size) {
+  Samples samples(10'000);
+  pass_bodies(options, size, false, [&](std::int64_t start, const Arrival& arrival) {
+    samples.add(arrival.at_ns - start);
+  });
+  return {samples.percentile(0.5) / 1e3, "us", true, {{"p99", samples.percentile(0.99) / 1e3}}};
+}
+
+}  // namespace
+
+Report shm_copied(const Options& options) { return copied(options, kShm); }
+Report shm_noptrace(const Options& options) { return copied(options, kShmNoPtrace); }
+Report tcp_large(const Options& options) { return copied(options, kTcp); }
+
+Report shm_inplace(const Options& options) {
+  Samples samples(1'000);
+  pass_bodies(options, kLargeBody, true, [&](std::int64_t, const Arrival& arrival) {
+    samples.add(arrival.at_ns);  // Here: how long the reading took.
+  });
+  return {samples.percentile(0.5) / 1e6, "ms", true, {}};
+}
+
+Report shm_handover_64k(const Options& options) { return handover(options, std::size_t{64} << 10); }
+Report shm_handover_256m(const Options& options) {
+  return handover(options, std::size_t{256} << 20);
+}
+
+}  // namespace muster::bench::ours

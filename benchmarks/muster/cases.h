@@ -1,0 +1,24 @@
+// The cases of bench_muster.
+#pragma once
+
+#include "benchmarks/common/program.h"
+
+namespace muster::bench::ours {
+
+Report shm_awake(const Options& options);
+Report shm_parked(const Options& options);
+Report tcp_awake(const Options& options);
+Report tcp_parked(const Options& options);
+Report shm_stream(const Options& options);
+Report tcp_stream(const Options& options);
+Report shm_inplace(const Options& options);
+Report shm_handover_64k(const Options& options);
+Report shm_handover_256m(const Options& options);
+Report shm_copied(const Options& options);
+Report shm_noptrace(const Options& options);
+Report tcp_large(const Options& options);
+Report shm_crowd(const Options& options);
+Report memory_link(const Options& options);
+Report memory_1000(const Options& options);
+
+}  // namespace muster::bench::ours

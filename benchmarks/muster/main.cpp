@@ -1,0 +1,30 @@
+// bench_muster: our own drivers, through links, with default settings.
+#include "benchmarks/muster/cases.h"
+
+namespace muster::bench::ours {
+namespace {
+
+constexpr Case kCases[] = {
+    {"shm.rtt.awake", shm_awake},
+    {"shm.rtt.parked", shm_parked},
+    {"tcp.rtt.awake", tcp_awake},
+    {"tcp.rtt.parked", tcp_parked},
+    {"shm.stream", shm_stream},
+    {"tcp.stream", tcp_stream},
+    {"shm.large.inplace", shm_inplace},
+    {"shm.handover.64K", shm_handover_64k},
+    {"shm.handover.256M", shm_handover_256m},
+    {"shm.large.copied", shm_copied},
+    {"shm.large.noptrace", shm_noptrace},
+    {"tcp.large", tcp_large},
+    {"shm.crowd", shm_crowd},
+    {"memory.link", memory_link},
+    {"memory.1000", memory_1000},
+};
+
+}  // namespace
+}  // namespace muster::bench::ours
+
+int main(int argc, char** argv) {
+  return muster::bench::run_program(argc, argv, muster::bench::ours::kCases);
+}

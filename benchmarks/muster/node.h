@@ -1,0 +1,55 @@
+// One end of a link with all that it needs, made in a line. What fails ends the program.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "benchmarks/common/message.h"
+#include "muster/base/buffer_pool.h"
+#include "muster/net/conversation.h"
+
+namespace muster::bench::ours {
+
+// How links are made.
+struct Way {
+  const char* address;  // To listen on.
+  bool use_process_vm = true;
+};
+inline constexpr Way kShm{"shm://*"};
+inline constexpr Way kShmNoPtrace{"shm://*", false};
+inline constexpr Way kTcp{"tcp://127.0.0.1:0"};
+
+class Node {
+ public:
+  explicit Node(const Way& way);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Where others can dial this node. The first who does is its peer.
+  std::string listen();
+  void connect(const std::string& address);
+  void wait_until_up();
+
+  // Copies `bytes` and sends them.
+  void send(std::span<const std::byte> bytes);
+  void send(Buffer body);
+  Buffer receive();
+  WritableBuffer allocate(std::size_t size);
+  void close() { conversation_->close(); }
+
+ private:
+  Way way_;
+  std::unique_ptr<loop::Loop> loop_;
+  std::unique_ptr<net::Driver> driver_;
+  std::unique_ptr<net::Endpoint> endpoint_;
+  std::unique_ptr<net::Conversation> conversation_;
+  BufferPool pool_;
+};
+
+inline std::span<const std::byte> bytes_of(const Message& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+
+}  // namespace muster::bench::ours

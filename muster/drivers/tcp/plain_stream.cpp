@@ -1,0 +1,56 @@
+#include "muster/drivers/tcp/plain_stream.h"
+
+#include <cerrno>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace muster::drivers::tcp {
+
+PlainStream::~PlainStream() {
+  // A socket that is closed with bytes unread resets the connection, and the
+  // peer may then lose what was sent to it before. So they are thrown away
+  // first, as far as they have come.
+  shutdown(socket_, SHUT_WR);
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  for (int piece = 0; piece < 8; ++piece) {
+    if (recv(socket_, nullptr, kPiece, MSG_TRUNC | MSG_DONTWAIT) <= 0) break;
+  }
+  close(socket_);
+}
+
+Transfer PlainStream::outcome(ssize_t result, Transfer::State at_zero) {
+  if (result > 0) return {Transfer::State::moved, static_cast<std::size_t>(result)};
+  if (result == 0) return {at_zero, 0};
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+    return {Transfer::State::blocked, 0};
+  }
+  error_ = errno;
+  return {Transfer::State::failed, 0};
+}
+
+Transfer PlainStream::read(std::span<const iovec> into) {
+  const ssize_t result = into.size() == 1
+                             ? recv(socket_, into[0].iov_base, into[0].iov_len, 0)
+                             : readv(socket_, into.data(), static_cast<int>(into.size()));
+  return outcome(result, Transfer::State::ended);
+}
+
+Transfer PlainStream::write(std::span<const iovec> from) {
+  // Not writev(): it would raise SIGPIPE.
+  if (from.size() == 1) {
+    return outcome(send(socket_, from[0].iov_base, from[0].iov_len, MSG_NOSIGNAL),
+                   Transfer::State::blocked);
+  }
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(from.data());
+  message.msg_iovlen = from.size();
+  return outcome(sendmsg(socket_, &message, MSG_NOSIGNAL), Transfer::State::blocked);
+}
+
+Error PlainStream::failure() const {
+  if (error_ == EPIPE) return {Code::unavailable, "connection closed by peer"};
+  return system_error(Code::unavailable, "connection lost", error_);
+}
+
+}  // namespace muster::drivers::tcp

@@ -1,0 +1,78 @@
+#include "muster/drivers/tcp/socket_address.h"
+
+#include <array>
+
+#include <arpa/inet.h>
+
+namespace muster::drivers::tcp {
+
+std::optional<SocketAddress> SocketAddress::parse(const std::string& host, std::uint16_t port) {
+  SocketAddress address;
+  if (inet_pton(AF_INET, host.c_str(), &address.any_.v4.sin_addr) == 1) {
+    address.any_.v4.sin_family = AF_INET;
+    address.any_.v4.sin_port = htons(port);
+    return address;
+  }
+  address.any_.v6 = {};
+  if (inet_pton(AF_INET6, host.c_str(), &address.any_.v6.sin6_addr) == 1) {
+    address.any_.v6.sin6_family = AF_INET6;
+    address.any_.v6.sin6_port = htons(port);
+    return address;
+  }
+  return std::nullopt;
+}
+
+std::optional<SocketAddress> SocketAddress::from(const sockaddr* address) {
+  SocketAddress copy;
+  if (address->sa_family == AF_INET) {
+    copy.any_.v4 = *reinterpret_cast<const sockaddr_in*>(address);
+  } else if (address->sa_family == AF_INET6) {
+    copy.any_.v6 = *reinterpret_cast<const sockaddr_in6*>(address);
+  } else {
+    return std::nullopt;
+  }
+  return copy;
+}
+
+std::optional<SocketAddress> SocketAddress::of_local(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* const generic = reinterpret_cast<sockaddr*>(&storage);
+  if (getsockname(socket, generic, &size) != 0) return std::nullopt;
+  return from(generic);
+}
+
+std::optional<SocketAddress> SocketAddress::of_peer(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* const generic = reinterpret_cast<sockaddr*>(&storage);
+  if (getpeername(socket, generic, &size) != 0) return std::nullopt;
+  return from(generic);
+}
+
+bool SocketAddress::is_loopback() const {
+  constexpr std::uint8_t kLoopbackNet = 127;
+  if (family() == AF_INET) return ntohl(any_.v4.sin_addr.s_addr) >> 24 == kLoopbackNet;
+  const in6_addr& v6 = any_.v6.sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == kLoopbackNet);
+}
+
+std::uint16_t SocketAddress::port() const {
+  return ntohs(family() == AF_INET ? any_.v4.sin_port : any_.v6.sin6_port);
+}
+
+std::string SocketAddress::host() const {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* const from = family() == AF_INET ? static_cast<const void*>(&any_.v4.sin_addr)
+                                               : static_cast<const void*>(&any_.v6.sin6_addr);
+  inet_ntop(family(), from, text.data(), text.size());
+  return text.data();
+}
+
+net::Address SocketAddress::address() const { return {"tcp", host(), port(), port()}; }
+
+socklen_t SocketAddress::size() const {
+  return family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+}
+
+}  // namespace muster::drivers::tcp

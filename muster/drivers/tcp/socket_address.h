@@ -1,0 +1,50 @@
+// SocketAddress: a numeric IPv4 or IPv6 address and a port.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "muster/net/address.h"
+
+namespace muster::drivers::tcp {
+
+class SocketAddress {
+ public:
+  // "127.0.0.1" or "::1"; nothing if `host` is not numeric.
+  static std::optional<SocketAddress> parse(const std::string& host, std::uint16_t port);
+  // As the system gives it; nothing if it is of another family.
+  static std::optional<SocketAddress> from(const sockaddr* address);
+  // Of the two ends of a socket.
+  static std::optional<SocketAddress> of_local(int socket);
+  static std::optional<SocketAddress> of_peer(int socket);
+
+  // True for 127.0.0.0/8 and ::1, also where the former is written as IPv6.
+  bool is_loopback() const;
+  int family() const { return any_.generic.sa_family; }
+  std::uint16_t port() const;
+  std::string host() const;
+  net::Address address() const;
+
+  // For system calls.
+  const sockaddr* data() const { return &any_.generic; }
+  socklen_t size() const;
+
+  friend bool operator==(const SocketAddress& a, const SocketAddress& b) {
+    return a.address() == b.address();
+  }
+
+ private:
+  SocketAddress() = default;
+  union {
+    sockaddr generic;
+    sockaddr_in v4;
+    sockaddr_in6 v6{};
+  } any_;
+};
+
+}  // namespace muster::drivers::tcp

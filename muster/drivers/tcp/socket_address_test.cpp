@@ -1,0 +1,35 @@
+#include "muster/drivers/tcp/socket_address.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::drivers::tcp {
+namespace {
+
+TEST(SocketAddress, ReadsNumericHostsOnly) {
+  EXPECT_EQ(SocketAddress::parse("127.0.0.1", 70)->address().to_string(), "tcp://127.0.0.1:70");
+  EXPECT_EQ(SocketAddress::parse("0:0::1", 70)->address().to_string(), "tcp://[::1]:70");
+  EXPECT_FALSE(SocketAddress::parse("localhost", 70));
+  EXPECT_FALSE(SocketAddress::parse("127.0.0.1.", 70));
+  EXPECT_FALSE(SocketAddress::parse("", 70));
+}
+
+TEST(SocketAddress, KnowsLoopbackInAllItsForms) {
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(SocketAddress::parse(host, 1)->is_loopback()) << host;
+  }
+  for (const char* host : {"0.0.0.0", "126.255.255.255", "128.0.0.1", "10.127.0.1",
+                           "::", "::ffff:10.0.0.1", "fe80::1", "127::1", "::127.0.0.1"}) {
+    EXPECT_FALSE(SocketAddress::parse(host, 1)->is_loopback()) << host;
+  }
+}
+
+TEST(SocketAddress, ComparesHostAndPort) {
+  const auto address = SocketAddress::parse("127.0.0.1", 7);
+  EXPECT_EQ(address, SocketAddress::parse("127.0.0.1", 7));
+  EXPECT_NE(address, SocketAddress::parse("127.0.0.1", 8));
+  EXPECT_NE(address, SocketAddress::parse("127.0.0.2", 7));
+  EXPECT_NE(address, SocketAddress::parse("::1", 7));
+}
+
+}  // namespace
+}  // namespace muster::drivers::tcp

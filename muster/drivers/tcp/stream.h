@@ -1,0 +1,50 @@
+// Stream: the bytes of one connection, between the socket and the frames.
+//
+// A plain socket is one; encryption will be another. Never blocks.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <sys/uio.h>
+
+#include "muster/base/error.h"
+
+namespace muster::drivers::tcp {
+
+struct Transfer {
+  enum class State : std::uint8_t {
+    moved,    // `bytes` of them, at least one.
+    blocked,  // Nothing just now.
+    ended,    // Nothing will come any more. Only of read().
+    failed,   // failure() says why.
+  };
+  State state = State::blocked;
+  std::size_t bytes = 0;
+};
+
+class Stream {
+ public:
+  enum class Handshake : std::uint8_t { done, wants_read, wants_write, failed };
+
+  virtual ~Stream() = default;  // Closes.
+
+  // Goes on with what must be settled before bytes may flow. Called again
+  // when the socket is ready for what was wanted, until it is done.
+  virtual Handshake handshake() = 0;
+
+  // Into, or from, the given memory in order. Less than asked means that a
+  // further call would most likely find it blocked.
+  virtual Transfer read(std::span<const iovec> into) = 0;
+  virtual Transfer write(std::span<const iovec> from) = 0;
+
+  // Why the last call failed.
+  virtual Error failure() const = 0;
+
+  // To be watched for readiness.
+  virtual int descriptor() const = 0;
+};
+
+}  // namespace muster::drivers::tcp

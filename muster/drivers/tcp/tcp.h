@@ -1,0 +1,32 @@
+// The tcp driver: frames over TCP, on this host's loopback for now.
+//
+// tcp://127.0.0.1:7000, tcp://[::1]:0, tcp://localhost:7000-7100. An address
+// beyond loopback is refused with Code::unsupported: it needs encryption,
+// which takes its place between socket and frames (stream.h).
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "muster/base/clock.h"
+#include "muster/loop/loop.h"
+#include "muster/net/driver.h"
+
+namespace muster::drivers {
+
+struct TcpOptions {
+  // The host that listeners tell others, where it is not the one they bind.
+  std::string advertised_host = {};
+  // How long a dial may take in all, looking up the name included.
+  Duration connect_timeout = std::chrono::seconds(5);
+  // A connection refuses frames while this many bytes wait to be written.
+  std::size_t queue_limit = std::size_t{4} << 20;
+};
+
+// Any thread. The loop outlives the driver.
+std::unique_ptr<net::Driver> make_tcp_driver(loop::Loop& loop, TcpOptions options = {});
+
+}  // namespace muster::drivers

@@ -1,0 +1,282 @@
+#include "muster/drivers/tcp/tcp_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <sys/epoll.h>
+
+#include "muster/drivers/tcp/plain_stream.h"
+#include "muster/drivers/tcp/socket_options.h"
+
+namespace muster::drivers::tcp {
+namespace {
+
+// Read beyond a large part: the head of the next frame, and little of what
+// belongs elsewhere.
+constexpr std::size_t kBeyond = 512;
+// Read where a large part may follow.
+constexpr std::size_t kCautious = std::size_t{4} << 10;
+// Reads before others get their turn.
+constexpr int kReadsInARow = 8;
+// Runs of bytes in one write; the system takes 1024.
+constexpr std::size_t kRuns = 256;
+
+}  // namespace
+
+TcpConnection::TcpConnection(TcpShared& shared, net::Address peer)
+    : shared_(shared),
+      peer_(std::move(peer)),
+      reader_(shared.pool, kMaxBody),
+      queue_(shared.pool),
+      held_(*this, &TcpConnection::write_held),
+      room_(*this, &TcpConnection::tell_room),
+      ending_(*this, &TcpConnection::tell_end) {}
+
+TcpConnection::~TcpConnection() {
+  end(Error(Code::cancelled, "destroyed"));
+  shared_.loop.forget(ending_);
+}
+
+void TcpConnection::dial(net::Sink& sink) {
+  sink_ = &sink;
+  dialing_ = std::make_unique<Dialing>(shared_.loop, shared_.resolver, peer_,
+                                       [this, &sink](Result<int> socket) {
+                                         if (!socket) return end(std::move(socket).error());
+                                         take_up(std::make_unique<PlainStream>(*socket), sink);
+                                       });
+  dialing_->start(shared_.options.connect_timeout);
+}
+
+void TcpConnection::take_up(std::unique_ptr<Stream> stream, net::Sink& sink) {
+  sink_ = &sink;
+  dialing_.reset();
+  if (state_ == State::ended) return;  // Closed by whoever was given it.
+  stream_ = std::move(stream);
+  watched_ = EPOLLIN;
+  if (Status watched = shared_.loop.watch(stream_->descriptor(), watched_, *this); !watched) {
+    watched_ = 0;
+    return end(std::move(watched).error());
+  }
+  state_ = State::shaking_hands;
+  shake_hands();
+}
+
+void TcpConnection::shake_hands() {
+  switch (stream_->handshake()) {
+    case Stream::Handshake::done:
+      state_ = State::open;
+      watch_for(EPOLLIN);
+      if (!queue_.empty()) shared_.loop.flush_later(*this);
+      break;
+    case Stream::Handshake::wants_read: watch_for(EPOLLIN); break;
+    case Stream::Handshake::wants_write: watch_for(EPOLLIN | EPOLLOUT); break;
+    case Stream::Handshake::failed: end(stream_->failure()); break;
+  }
+}
+
+void TcpConnection::watch_for(std::uint32_t events) {
+  if (events == watched_) return;
+  watched_ = events;
+  shared_.loop.change(stream_->descriptor(), events);
+}
+
+Status TcpConnection::send(wire::Frame& frame) {
+  shared_.loop.check_held();
+  MUSTER_TRY_OK(check(frame));
+  if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push(frame)) {
+    wants_room_ = true;
+    return Error(Code::overloaded, "the connection's queue is full");
+  }
+  shared_.loop.flush_later(*this);
+  return ok();
+}
+
+Status TcpConnection::check(const wire::Frame& frame) const {
+  if (state_ == State::ended || is_write_broken_) {
+    return Error(Code::unavailable, "the connection has ended");
+  }
+  const std::uint64_t body = frame.body_size();
+  if (body > kMaxBody || frame.parts.size() > wire::kMaxParts) {
+    return Error(Code::invalid, "a frame with a body of " + std::to_string(body) + " bytes in " +
+                                    std::to_string(frame.parts.size()) + " parts, at most " +
+                                    std::to_string(kMaxBody) + " in " +
+                                    std::to_string(wire::kMaxParts) + " may go");
+  }
+  return ok();
+}
+
+Result<WritableBuffer> TcpConnection::allocate(std::size_t size) {
+  WritableBuffer memory = shared_.pool.take(size);
+  if (memory.size() < size) {
+    return Error(Code::overloaded, "no memory for a body of " + std::to_string(size) + " bytes");
+  }
+  return memory;
+}
+
+net::Peer TcpConnection::peer() const {
+  // Nothing else is let in without encryption.
+  return {.address = peer_.to_string(), .is_same_host = true, .pid = 0};
+}
+
+void TcpConnection::flush() {
+  if (state_ != State::open || is_blocked_ || queue_.empty()) return;
+  if (gate_.is_holding()) {
+    if (queue_.bytes() < WriteGate::kBatch) return;
+    gate_.release(shared_.loop.now());
+  } else if (!gate_.may_write(shared_.loop.now())) {
+    return shared_.loop.flush_soon(held_);
+  }
+  write();
+}
+
+void TcpConnection::write_held() {
+  if (!gate_.is_holding()) return;
+  gate_.release(shared_.loop.now());
+  if (!is_blocked_) write();
+}
+
+// Writes as much as the socket takes. True if it took anything.
+bool TcpConnection::write() {
+  bool any = false;
+  is_blocked_ = false;
+  while (!queue_.empty() && !is_blocked_) {
+    std::array<iovec, kRuns> runs;
+    const std::size_t count = queue_.gather(runs);
+    std::size_t asked = 0;
+    for (std::size_t i = 0; i < count; ++i) asked += runs[i].iov_len;
+    const Transfer written = stream_->write(std::span(runs).first(count));
+    if (written.state == Transfer::State::failed) {
+      write_failed();
+      return true;
+    }
+    any |= written.bytes > 0;
+    is_blocked_ = written.bytes < asked;
+    if (written.bytes > 0) queue_.consume(written.bytes);
+  }
+  watch_for(is_blocked_ ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  // Not at the end of this turn: a sink that fills the queue each time would
+  // never let it end.
+  if (wants_room_ && has_room()) shared_.loop.flush_soon(room_);
+  return any;
+}
+
+// What the peer sent before it went comes first.
+void TcpConnection::write_failed() {
+  is_write_broken_ = true;
+  Error why = stream_->failure();
+  std::size_t asked = 0;
+  while (state_ == State::open && read_once(asked).state == Transfer::State::moved) continue;
+  end(std::move(why));
+}
+
+void TcpConnection::tell_room() {
+  if (!wants_room_ || !has_room()) return;
+  wants_room_ = false;
+  sink_->on_room();
+}
+
+void TcpConnection::on_ready(std::uint32_t events) {
+  if (state_ == State::shaking_hands) return shake_hands();
+  if ((events & EPOLLOUT) != 0 && is_blocked_) write();
+  if (state_ != State::open || (events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0) return;
+  if (!read()) return;
+  const TimePoint now = shared_.loop.now();
+  if (state_ == State::open && heat_.warmed(now)) shared_.poller.add(*this, now);
+}
+
+bool TcpConnection::look() {
+  if (!heat_.is_due()) return false;
+  bool found = read();
+  if (state_ == State::open && is_blocked_) found |= write();
+  if (found) {
+    heat_.hit();
+  } else if (state_ == State::open && heat_.missed()) {
+    shared_.poller.forget(*this);
+  }
+  return found;
+}
+
+bool TcpConnection::is_worth_waiting_for() const {
+  return state_ == State::open && !peer_needs_this_processor(stream_->descriptor());
+}
+
+bool TcpConnection::read() {
+  bool any = false;
+  for (int i = 0; i < kReadsInARow && state_ == State::open; ++i) {
+    std::size_t asked = 0;
+    const Transfer got = read_once(asked);
+    if (got.state == Transfer::State::blocked) break;
+    any = true;
+    if (got.state != Transfer::State::moved || got.bytes < asked) break;
+  }
+  if (any) gate_.was_read();
+  return any;
+}
+
+// Large parts are read into their place, all else into the common buffer.
+Transfer TcpConnection::read_once(std::size_t& asked) {
+  const std::span<std::byte> wanted = reader_.wanted();
+  std::array<iovec, 2> into{};
+  std::size_t count = 0;
+  std::size_t room = reader_.was_large() ? kCautious : shared_.reading.size();
+  if (!wanted.empty()) {
+    into[count++] = {wanted.data(), wanted.size()};
+    room = kBeyond;
+  }
+  into[count++] = {shared_.reading.data(), room};
+  asked = wanted.size() + room;
+  const Transfer got = stream_->read(std::span(into).first(count));
+  switch (got.state) {
+    case Transfer::State::blocked: break;
+    case Transfer::State::ended: end(Error(Code::unavailable, "connection closed by peer")); break;
+    case Transfer::State::failed: end(stream_->failure()); break;
+    case Transfer::State::moved:
+      if (Status taken = deliver(got.bytes, wanted.size()); !taken)
+        refuse(std::move(taken).error());
+      break;
+  }
+  return got;
+}
+
+// Of the bytes that came, up to `direct` went where they belong already.
+Status TcpConnection::deliver(std::size_t bytes, std::size_t direct) {
+  const std::size_t placed = std::min(bytes, direct);
+  if (placed > 0) reader_.put(placed, *sink_);
+  return reader_.take(std::span(shared_.reading).first(bytes - placed), *sink_);
+}
+
+// The peer does not speak as it should.
+void TcpConnection::refuse(Error why) {
+  shared_.warn("connection refused after bad bytes",
+               "peer " + peer_.to_string() + "  why " + why.message());
+  end(std::move(why));
+}
+
+void TcpConnection::close() {
+  shared_.loop.check_held();
+  end(Error(Code::cancelled, "closed on this side"));
+}
+
+void TcpConnection::end(Error why) {
+  if (state_ == State::ended) return;
+  state_ = State::ended;
+  why_ = std::move(why);
+  reader_.stop();
+  shared_.poller.forget(*this);
+  shared_.loop.forget(*this);
+  shared_.loop.forget(held_);
+  shared_.loop.forget(room_);
+  if (dialing_) dialing_->stop();
+  if (stream_ && watched_ != 0) shared_.loop.unwatch(stream_->descriptor());
+  stream_.reset();
+  queue_.clear();
+  shared_.loop.flush_later(ending_);
+}
+
+void TcpConnection::tell_end() {
+  if (sink_ != nullptr) sink_->on_closed(*std::move(why_));
+}
+
+}  // namespace muster::drivers::tcp

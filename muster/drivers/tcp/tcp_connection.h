@@ -1,0 +1,101 @@
+// TcpConnection: one connection, from dialling to its end.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "muster/drivers/tcp/dialing.h"
+#include "muster/drivers/tcp/frame_reader.h"
+#include "muster/drivers/tcp/heat.h"
+#include "muster/drivers/tcp/stream.h"
+#include "muster/drivers/tcp/tcp_poller.h"
+#include "muster/drivers/tcp/tcp_shared.h"
+#include "muster/drivers/tcp/write_gate.h"
+#include "muster/drivers/tcp/write_queue.h"
+#include "muster/loop/loop.h"
+#include "muster/net/driver.h"
+
+namespace muster::drivers::tcp {
+
+class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flusher, Pollable {
+ public:
+  // `peer` is for people.
+  TcpConnection(TcpShared& shared, net::Address peer);
+  ~TcpConnection() override;
+  TcpConnection(const TcpConnection&) = delete;
+  TcpConnection& operator=(const TcpConnection&) = delete;
+
+  // One of the two comes first: dial the peer, or take up a stream that is
+  // connected. From then on `sink` hears.
+  void dial(net::Sink& sink);
+  void take_up(std::unique_ptr<Stream> stream, net::Sink& sink);
+
+  Status send(wire::Frame& frame) override;
+  Result<WritableBuffer> allocate(std::size_t size) override;
+  bool passes(const Buffer&) const override { return false; }
+  std::size_t max_body() const override { return kMaxBody; }
+  void close() override;
+  net::Peer peer() const override;
+
+ private:
+  enum class State : std::uint8_t { waiting, shaking_hands, open, ended };
+
+  // Calls a function of the connection's when the loop calls it.
+  struct Call final : loop::Flusher {
+    using What = void (TcpConnection::*)();
+    Call(TcpConnection& the_connection, What the_what)
+        : connection(the_connection), what(the_what) {}
+    void flush() override { (connection.*what)(); }
+    TcpConnection& connection;
+    What what;
+  };
+
+  void on_ready(std::uint32_t events) override;
+  void flush() override;
+  bool look() override;
+  bool is_worth_waiting_for() const override;
+
+  void shake_hands();
+  void watch_for(std::uint32_t events);
+
+  // Reading. True if any bytes came.
+  bool read();
+  Transfer read_once(std::size_t& asked);
+  Status deliver(std::size_t bytes, std::size_t direct);
+
+  // Writing.
+  bool write();
+  void write_held();
+  void write_failed();
+  void tell_room();
+  bool has_room() const { return queue_.bytes() <= shared_.options.queue_limit / 2; }
+  Status check(const wire::Frame& frame) const;
+
+  void end(Error why);
+  void refuse(Error why);
+  void tell_end();
+
+  TcpShared& shared_;
+  net::Address peer_;
+  net::Sink* sink_ = nullptr;
+  std::unique_ptr<Dialing> dialing_;
+  std::unique_ptr<Stream> stream_;
+  FrameReader reader_;
+  WriteQueue queue_;
+  WriteGate gate_;
+  Heat heat_;
+  Call held_;    // Due soon: writes what the gate held back.
+  Call room_;    // The same: tells the sink that there is room.
+  Call ending_;  // Due at the end of the turn: tells it that it is over.
+  std::optional<Error> why_;
+  std::uint32_t watched_ = 0;  // Events, of the stream's descriptor.
+  State state_ = State::waiting;
+  bool wants_room_ = false;       // The sink does, after a frame was refused.
+  bool is_blocked_ = false;       // The socket takes nothing just now.
+  bool is_write_broken_ = false;  // The peer takes nothing more; it may still have sent.
+};
+
+}  // namespace muster::drivers::tcp

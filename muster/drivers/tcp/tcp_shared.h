@@ -1,0 +1,41 @@
+// What the connections and listeners of one tcp driver have in common.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/base/buffer_pool.h"
+#include "muster/base/log.h"
+#include "muster/drivers/tcp/resolver.h"
+#include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/tcp/tcp_poller.h"
+
+namespace muster::drivers::tcp {
+
+// The most bytes of parts in one frame: little enough that others overtake a
+// large body soon, enough that the system calls do not show.
+inline constexpr std::size_t kMaxBody = std::size_t{256} << 10;
+
+struct TcpShared {
+  TcpShared(loop::Loop& the_loop, TcpOptions the_options)
+      : loop(the_loop), options(std::move(the_options)), resolver(the_loop), reading(kReadAtOnce) {}
+
+  // Logs a warning, unless there was one a moment ago.
+  void warn(std::string_view event, std::string_view detail);
+
+  // Small frames are read together, up to this many bytes at a time.
+  static constexpr std::size_t kReadAtOnce = std::size_t{128} << 10;
+
+  loop::Loop& loop;
+  TcpOptions options;
+  Resolver resolver;
+  BufferPool pool;
+  TcpPoller poller;
+  std::vector<std::byte> reading;  // One for all: nothing stays in it after a read.
+  log::RateLimit warnings;
+};
+
+}  // namespace muster::drivers::tcp

@@ -1,0 +1,68 @@
+// WriteQueue: frames on their way out, as few long runs of bytes.
+//
+// Heads and small parts are copied side by side into staging memory; larger
+// parts are referred to and let go when their last byte has left. An empty
+// queue holds no staging memory.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "muster/base/buffer.h"
+#include "muster/base/buffer_pool.h"
+#include "muster/wire/frame.h"
+
+namespace muster::drivers::tcp {
+
+class WriteQueue {
+ public:
+  // Parts up to this size are copied: that costs less than to refer to them.
+  static constexpr std::size_t kCopied = std::size_t{4} << 10;
+  // Staging memory is taken in blocks of this size.
+  static constexpr std::size_t kBlock = std::size_t{64} << 10;
+
+  explicit WriteQueue(BufferPool& pool) : pool_(pool) {}
+
+  // Appends `frame` and takes its parts. False, with the frame untouched, if
+  // there is no memory.
+  bool push(wire::Frame& frame);
+
+  // Describes what comes next, oldest first. Returns how many of `out` it
+  // has used; they are valid until the next call of another function.
+  std::size_t gather(std::span<iovec> out) const;
+
+  // The first `bytes` have left.
+  void consume(std::size_t bytes);
+
+  // Lets go of everything.
+  void clear();
+
+  std::size_t bytes() const { return bytes_; }
+  bool empty() const { return bytes_ == 0; }
+
+ private:
+  // A run of bytes. `keep` holds the memory.
+  struct Run {
+    const std::byte* data;
+    std::size_t size;
+    Buffer keep;
+  };
+
+  bool reserve(std::size_t size);
+  std::byte* stage(std::size_t size);
+  void refer(Buffer part);
+  void forget_consumed();
+
+  BufferPool& pool_;
+  std::vector<Run> runs_;
+  std::size_t first_ = 0;  // The runs before it have left.
+  std::size_t bytes_ = 0;
+  WritableBuffer block_;  // Where staging goes on.
+  std::size_t used_ = 0;  // Of block_.
+};
+
+}  // namespace muster::drivers::tcp

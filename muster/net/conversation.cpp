@@ -1,0 +1,109 @@
+#include "muster/net/conversation.h"
+
+#include <utility>
+
+namespace muster::net {
+
+Conversation::~Conversation() {
+  const loop::Turn turn(loop_);
+  link_.reset();
+  arrived_.clear();
+}
+
+Result<std::vector<Address>> Conversation::listen(std::span<const Address> addresses) {
+  const loop::Turn turn(loop_);
+  return endpoint_.listen(addresses, [this](std::unique_ptr<Link> link) -> LinkSink& {
+    link_ = std::move(link);
+    return *this;
+  });
+}
+
+Status Conversation::wait_until_up(TimePoint deadline) {
+  if (!loop_.wait_until([this] { return is_up_ || end_; }, deadline)) {
+    return Error(Code::timeout, "the link did not come up before the deadline");
+  }
+  if (!is_up_) return ended();
+  return ok();
+}
+
+Status Conversation::connect(const std::vector<Address>& addresses, DialOptions options,
+                             TimePoint deadline) {
+  {
+    const loop::Turn turn(loop_);
+    link_ = endpoint_.connect(addresses, *this, std::move(options));
+  }
+  return wait_until_up(deadline);
+}
+
+Status Conversation::send(Buffer body, TimePoint deadline) {
+  wire::Frame frame;
+  frame.head.resize(kLinkHead);
+  frame.parts.push_back(std::move(body));
+  for (;;) {
+    std::uint64_t seen = 0;
+    {
+      const loop::Turn turn(loop_);
+      if (link_ == nullptr || end_) return ended();
+      Status sent = link_->send(frame);
+      if (sent || sent.error().code() != Code::overloaded) return sent;
+      seen = rooms_;
+    }
+    if (!loop_.wait_until([this, seen] { return rooms_ != seen || end_; }, deadline)) {
+      return Error(Code::timeout, "the link had no room before the deadline");
+    }
+  }
+}
+
+// Under the baton. True if there is something to give, or never will be.
+bool Conversation::take_arrived() {
+  if (arrived_.empty()) return end_.has_value();
+  taken_.clear();
+  taken_.swap(arrived_);
+  next_ = 0;
+  link_->done(std::exchange(arrived_cost_, 0));
+  return true;
+}
+
+Result<Buffer> Conversation::receive(TimePoint deadline) {
+  if (next_ == taken_.size()) {
+    if (!loop_.wait_until([this] { return take_arrived(); }, deadline)) {
+      return Error(Code::timeout, "no message came before the deadline");
+    }
+    if (next_ == taken_.size()) return ended();
+  }
+  return std::move(taken_[next_++]);
+}
+
+Result<WritableBuffer> Conversation::allocate(std::size_t size) {
+  const loop::Turn turn(loop_);
+  if (link_ == nullptr) return ended();
+  return link_->allocate(size);
+}
+
+void Conversation::close() {
+  {
+    const loop::Turn turn(loop_);
+    if (link_ == nullptr) return;
+    if (!end_) link_->close();
+  }
+  loop_.wait_until([this] { return end_.has_value(); });
+}
+
+LinkPeer Conversation::peer() const {
+  const loop::Turn turn(loop_);
+  return link_ != nullptr ? link_->peer() : LinkPeer{};
+}
+
+Error Conversation::ended() const {
+  const loop::Turn turn(loop_);
+  return end_ ? *end_ : Error(Code::invalid, "this conversation has not been begun");
+}
+
+void Conversation::on_up(Link&) { is_up_ = true; }
+
+void Conversation::on_message(wire::Frame& frame, Lane, std::size_t cost) {
+  arrived_.push_back(frame.parts.empty() ? Buffer() : std::move(frame.parts[0]));
+  arrived_cost_ += cost;
+}
+
+}  // namespace muster::net

@@ -1,0 +1,205 @@
+#include "muster/net/handshake.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "muster/wire/bytes.h"
+
+namespace muster::net {
+namespace {
+
+// Offsets of hello and answer; wire-link.md has the same as tables.
+constexpr std::uint32_t kMagic = 0x4b4c534d;  // "MSLK"
+constexpr std::size_t kAtLowest = 4;
+constexpr std::size_t kAtHighest = 5;
+constexpr std::size_t kAtNameSize = 6;
+constexpr std::size_t kAtFeatures = 8;
+constexpr std::size_t kAtId = 16;
+constexpr std::size_t kAtNonce = 32;
+constexpr std::size_t kAtMaxBody = 64;
+constexpr std::size_t kAtWindow = 72;
+constexpr std::size_t kAtSilence = 76;
+constexpr std::size_t kAtName = 80;
+
+constexpr std::size_t kMaxReason = 200;
+
+constexpr std::string_view kSalt = "muster link";
+constexpr std::string_view kClientLabel = "muster link 1: the client's proof";
+constexpr std::string_view kServerLabel = "muster link 1: the server's proof";
+
+Error invalid(std::string why) { return {Code::invalid, std::move(why)}; }
+
+// Says nothing that a guesser could use.
+Error tokens_differ() { return invalid("the tokens differ"); }
+
+std::string describe(VersionRange range) {
+  if (range.lowest == range.highest) return fmt::format("{}", range.lowest);
+  return fmt::format("{} to {}", range.lowest, range.highest);
+}
+
+Result<Introduction> read_introduction(std::span<const std::byte> body, std::size_t tail) {
+  if (body.size() > kMaxHandshake) return invalid("the message is too large");
+  if (body.size() < kAtName + tail) return invalid("the message is cut short");
+  const std::byte* at = body.data();
+  if (wire::load<std::uint32_t>(at) != kMagic) return invalid("the peer does not speak muster");
+  Introduction peer;
+  peer.versions = {wire::load<std::uint8_t>(at + kAtLowest),
+                   wire::load<std::uint8_t>(at + kAtHighest)};
+  const std::size_t name_size = wire::load<std::uint8_t>(at + kAtNameSize);
+  peer.features = wire::load<std::uint64_t>(at + kAtFeatures);
+  peer.id = {wire::load<std::uint64_t>(at + kAtId), wire::load<std::uint64_t>(at + kAtId + 8)};
+  peer.max_body = wire::load<std::uint64_t>(at + kAtMaxBody);
+  peer.window = wire::load<std::uint32_t>(at + kAtWindow);
+  peer.silence_ms = wire::load<std::uint32_t>(at + kAtSilence);
+  if (name_size > kMaxName || body.size() < kAtName + name_size + tail) {
+    return invalid("the peer's name is too long");
+  }
+  peer.name.assign(reinterpret_cast<const char*>(at + kAtName), name_size);
+  if (peer.versions.lowest == 0 || peer.versions.lowest > peer.versions.highest) {
+    return invalid("the peer's range of versions is empty");
+  }
+  if (peer.window < kMinWindow) return invalid("the peer's window is too small");
+  return peer;
+}
+
+// Text of a stranger's, fit to be shown.
+std::string printable(std::span<const std::byte> bytes) {
+  std::string text(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kMaxReason));
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+Error read_refusal(std::span<const std::byte> body) {
+  if (body.empty()) return {Code::unavailable, "the peer refused"};
+  const auto code = static_cast<Code>(body[0]);
+  const bool is_plausible =
+      code == Code::invalid || code == Code::unsupported || code == Code::overloaded;
+  return Error(is_plausible ? code : Code::unavailable, printable(body.subspan(1)))
+      .during("the peer refused");
+}
+
+Handshake::Message make_refusal(const Error& why) {
+  std::vector<std::byte> body{static_cast<std::byte>(why.code())};
+  const auto text =
+      std::as_bytes(std::span(why.message())).first(std::min(why.message().size(), kMaxReason));
+  body.insert(body.end(), text.begin(), text.end());
+  return {Kind::refuse, std::move(body)};
+}
+
+}  // namespace
+
+Result<Handshake> Handshake::make(Role role, std::span<const std::byte> token,
+                                  const Introduction& me, const Nonce& nonce) {
+  if (token.size() < kMinToken) {
+    return invalid(fmt::format("a token of {} bytes is too short; it needs at least {}",
+                               token.size(), kMinToken));
+  }
+  if (me.name.size() > kMaxName) {
+    return invalid(fmt::format("the name \"{}\" is longer than {} bytes", me.name, kMaxName));
+  }
+  if (me.window < kMinWindow) {
+    return invalid(fmt::format("a window of {} bytes is too small; it needs at least {}", me.window,
+                               kMinWindow));
+  }
+  Handshake made;
+  made.state_ = role == Role::client ? State::awaiting_answer : State::awaiting_hello;
+  made.me_ = me;
+  made.nonce_ = nonce;
+  const auto salt = std::as_bytes(std::span(kSalt));
+  made.client_key_ = derive_key(token, salt, kClientLabel);
+  made.server_key_ = derive_key(token, salt, kServerLabel);
+  if (role == Role::client) made.transcript_ = made.introduction(me.versions);
+  return made;
+}
+
+Handshake::Message Handshake::start() const { return {Kind::hello, transcript_}; }
+
+std::vector<std::byte> Handshake::introduction(VersionRange versions) const {
+  std::vector<std::byte> body(kAtName + me_.name.size());
+  std::byte* at = body.data();
+  wire::store(at, kMagic);
+  wire::store(at + kAtLowest, versions.lowest);
+  wire::store(at + kAtHighest, versions.highest);
+  wire::store(at + kAtNameSize, static_cast<std::uint8_t>(me_.name.size()));
+  wire::store(at + kAtFeatures, me_.features);
+  wire::store(at + kAtId, me_.id.high);
+  wire::store(at + kAtId + 8, me_.id.low);
+  std::ranges::copy(nonce_, at + kAtNonce);
+  wire::store(at + kAtMaxBody, me_.max_body);
+  wire::store(at + kAtWindow, me_.window);
+  wire::store(at + kAtSilence, me_.silence_ms);
+  std::ranges::copy(std::as_bytes(std::span(me_.name)), at + kAtName);
+  return body;
+}
+
+Handshake::Step Handshake::receive(Kind kind, std::span<const std::byte> body) {
+  Step step = dispatch(kind, body);
+  if (step) return step;
+  const bool was_over = state_ == State::failed;
+  state_ = State::failed;
+  if (kind != Kind::refuse && !was_over) refusal_ = make_refusal(step.error());
+  return std::move(step).error().during("handshake");
+}
+
+Handshake::Step Handshake::dispatch(Kind kind, std::span<const std::byte> body) {
+  if (state_ == State::failed || state_ == State::done) return invalid("it is over");
+  if (kind == Kind::refuse) return read_refusal(body);
+  if (kind == Kind::hello && state_ == State::awaiting_hello) return on_hello(body);
+  if (kind == Kind::answer && state_ == State::awaiting_answer) return on_answer(body);
+  if (kind == Kind::proof && state_ == State::awaiting_proof) return on_proof(body);
+  if (kind == Kind::welcome && state_ == State::awaiting_welcome) return on_welcome(body);
+  return invalid(fmt::format("a frame of kind {} has no place here", name(kind)));
+}
+
+Handshake::Step Handshake::on_hello(std::span<const std::byte> body) {
+  MUSTER_TRY(peer_, read_introduction(body, 0));
+  const int common = std::min(me_.versions.highest, peer_.versions.highest);
+  if (common < std::max(me_.versions.lowest, peer_.versions.lowest)) {
+    return Error(Code::unsupported,
+                 fmt::format("no common version: the client speaks {}, the server {}",
+                             describe(peer_.versions), describe(me_.versions)));
+  }
+  version_ = static_cast<std::uint8_t>(common);
+  transcript_.assign(body.begin(), body.end());
+  std::vector<std::byte> answer = introduction({version_, version_});
+  transcript_.insert(transcript_.end(), answer.begin(), answer.end());
+  const Proof proof = hmac(server_key_, transcript_);
+  answer.insert(answer.end(), proof.begin(), proof.end());
+  transcript_.insert(transcript_.end(), proof.begin(), proof.end());
+  state_ = State::awaiting_proof;
+  return std::optional(Message{Kind::answer, std::move(answer)});
+}
+
+Handshake::Step Handshake::on_answer(std::span<const std::byte> body) {
+  MUSTER_TRY(const Introduction peer, read_introduction(body, kProofSize));
+  const std::span<const std::byte> said = body.first(body.size() - kProofSize);
+  transcript_.insert(transcript_.end(), said.begin(), said.end());
+  const std::span<const std::byte> proof = body.last(kProofSize);
+  if (!is_same(hmac(server_key_, transcript_), proof)) return tokens_differ();
+  // Believed from here on.
+  peer_ = peer;
+  version_ = peer.versions.highest;
+  if (version_ < me_.versions.lowest || version_ > me_.versions.highest) {
+    return Error(Code::unsupported, fmt::format("the server chose version {}, the client speaks {}",
+                                                version_, describe(me_.versions)));
+  }
+  transcript_.insert(transcript_.end(), proof.begin(), proof.end());
+  const Proof own = hmac(client_key_, transcript_);
+  state_ = State::awaiting_welcome;
+  return std::optional(Message{Kind::proof, {own.begin(), own.end()}});
+}
+
+Handshake::Step Handshake::on_proof(std::span<const std::byte> body) {
+  if (!is_same(hmac(client_key_, transcript_), body)) return tokens_differ();
+  state_ = State::done;
+  return std::optional(Message{Kind::welcome, {}});
+}
+
+Handshake::Step Handshake::on_welcome(std::span<const std::byte> body) {
+  if (!body.empty()) return invalid("a welcome has no body");
+  state_ = State::done;
+  return std::optional<Message>();
+}
+
+}  // namespace muster::net

@@ -1,0 +1,254 @@
+// Link: messages between two processes that have proved themselves to each
+// other, over any driver.
+//
+// A link keeps order per lane, bounds what waits on either side, notices when
+// the peer is gone, and can come back by itself. All of it happens under the
+// loop's baton.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/base/result.h"
+#include "muster/loop/loop.h"
+#include "muster/net/credit.h"
+#include "muster/net/driver.h"
+#include "muster/net/handshake.h"
+#include "muster/net/keep_alive.h"
+#include "muster/net/lanes.h"
+#include "muster/net/link_head.h"
+#include "muster/net/link_options.h"
+
+namespace muster::net {
+
+class Link;
+
+// Who hears from a link. Outlives it. Must not destroy the link, but for in
+// on_closed().
+class LinkSink {
+ public:
+  // Both ends have proved themselves. Again after each reconnect.
+  virtual void on_up(Link& link) = 0;
+
+  // A message. The user's part of its head starts at byte kLinkHead; it may be
+  // moved from. `cost` is to be given to Link::done() once it no longer waits.
+  virtual void on_message(wire::Frame& frame, Lane lane, std::size_t cost) = 0;
+
+  // Memory of at least `size` bytes for a large part of a message whose head
+  // is `head`. Empty: the link finds some.
+  virtual WritableBuffer place_body(const wire::Head& head, std::size_t part, std::uint64_t size);
+
+  // There is room again after a send() that said overloaded.
+  virtual void on_room() {}
+
+  // A message that was queued cannot be delivered to this peer: it is above
+  // the peer's limit, which was not known yet, or the peer has no memory.
+  virtual void on_refused(wire::Frame& frame, Lane lane, const Error& why);
+
+  // The link is down, or could not be made. What was handed to the connection
+  // may be lost, as `why` says; what still waits is kept if `will_retry`.
+  // Without, on_closed() follows.
+  virtual void on_down(const Error& why, bool will_retry);
+
+  // The last call, exactly once, never from inside send() or close(). The link
+  // may be destroyed here.
+  virtual void on_closed(Error why) = 0;
+
+ protected:
+  ~LinkSink() = default;
+};
+
+enum class LinkState : std::uint8_t {
+  connecting,  // Not both ends have proved themselves.
+  waiting,     // For the next try.
+  up,
+  closing,
+  closed,
+};
+
+// The other end, as it has proved to be.
+struct LinkPeer {
+  Id id;
+  std::string name;
+  std::string address;  // For people.
+  std::string scheme;   // Of the driver, where it is known.
+  bool is_same_host = false;
+  int pid = 0;  // From the kernel, else 0.
+  std::uint8_t version = 0;
+  std::uint64_t features = 0;  // That both have.
+  std::uint64_t max_body = 0;
+  std::uint32_t window = 0;
+};
+
+struct LinkCounters {
+  std::uint64_t messages_sent = 0;
+  std::uint64_t bytes_sent = 0;  // Of bodies, as are all bytes here.
+  std::uint64_t messages_received = 0;
+  std::uint64_t bytes_received = 0;
+  std::size_t messages_queued = 0;
+  std::size_t bytes_queued = 0;
+  std::uint32_t cost_unconfirmed = 0;  // Sent, and not known to be taken.
+};
+
+namespace internal {
+struct LinkShared;
+struct Dialing;
+struct Receiving;
+struct ChunkGate;
+}  // namespace internal
+
+class Link final : private Sink, private loop::Flusher {
+ public:
+  // Its sink hears nothing more.
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Sends, or queues until it can be sent. The user fills frame.head from byte
+  // kLinkHead on. On an error the frame is untouched, but for those bytes:
+  // Code::overloaded, the queue is full, and on_room() follows; invalid, above
+  // what the peer takes; unavailable, the link is down for good.
+  Status send(wire::Frame& frame, Lane lane = {});
+
+  // A message, or several, that cost so much no longer wait at the user's.
+  void done(std::size_t cost);
+
+  // Memory for a body that the peer can read where it lies, if the driver has
+  // such; else any memory.
+  Result<WritableBuffer> allocate(std::size_t size);
+
+  // Sends what is queued, says goodbye and ends, with a deadline. A link that
+  // waits for its next try ends soon, and what is queued is dropped.
+  void close();
+
+  LinkState state() const;
+  bool is_up() const { return state_ == State::up; }
+  // Of use while the link is up, or was.
+  const LinkPeer& peer() const { return peer_; }
+  LinkCounters counters() const;
+
+ private:
+  friend class Endpoint;
+  friend struct internal::LinkShared;
+  friend struct internal::ChunkGate;
+
+  enum class State : std::uint8_t {
+    idle,        // Not begun.
+    connecting,  // Handshake.
+    refusing,    // We have said no; the other end shall hang up.
+    waiting,     // Between two tries.
+    up,
+    leaving,  // close() was called: what is queued leaves, then a bye.
+    left,     // The peer has said goodbye and shall hang up.
+    ending,   // The connection was closed by us.
+    closed,
+  };
+  struct Passage {
+    std::uint64_t total = 0;
+    std::uint64_t counted = 0;  // Of parts that do not pass by reference.
+  };
+
+  explicit Link(internal::LinkShared& shared);
+
+  // Beginning and end (link.cpp).
+  void start_accepted(std::unique_ptr<Connection> connection);
+  void start_dialing(const std::vector<Address>& addresses, LinkSink& sink, DialOptions options);
+  void dial_next();
+  Status begin_handshake(Handshake::Role role);
+  void say(Handshake::Message message);
+  void shake_hands(wire::Frame& frame);
+  void refuse(Error why);
+  void become_up();
+  void on_timer();
+  void wait_for(Duration duration, State state);
+  void on_closed(Error why) override;
+  void clear_connection();
+  void attempt_failed(Error why);
+  void lost(Error why);
+  void retry_later(Error why);
+  void finish(Error why);
+  // Ends the connection because of `why`.
+  void fail(Error why);
+  void protocol_error(const Error& why);
+  bool is_established() const {
+    return state_ == State::up || state_ == State::leaving || state_ == State::left;
+  }
+  bool will_retry() const;
+  void tick(TimePoint now);
+
+  // Sending (link_send.cpp).
+  Passage look_at(const wire::Frame& frame) const;
+  bool is_large(const Passage& passage) const;
+  LinkHead head_for(Kind kind, Lane lane = {}) const;
+  Status transmit(wire::Frame& frame);
+  Status queue(wire::Frame& frame, Lane lane);
+  void count_sent(std::uint64_t bytes, std::uint32_t cost);
+  void send_control(const LinkHead& head, wire::Parts parts = {});
+  void flush_control();
+  void pump();
+  bool send_queued(Queued& queued);
+  bool send_offer(Queued& queued, const Passage& passage);
+  void send_chunk(Queued& queued);
+  bool may_send_chunk() const;
+  void give_up(Queued& queued, const Error& why);
+  void say_bye();
+  void answer_bye();
+  void flush() override { pump(); }
+  void on_room() override;
+
+  // Receiving (link_receive.cpp).
+  void on_frame(wire::Frame& frame) override;
+  WritableBuffer place(const wire::Head& head, std::size_t part, std::uint64_t size) override;
+  void dispatch(const LinkHead& head, wire::Frame& frame);
+  void take_message(const LinkHead& head, wire::Frame& frame);
+  void take_offer(const LinkHead& head, wire::Frame& frame);
+  void take_chunk(const LinkHead& head, wire::Frame& frame);
+  void take_grant(const LinkHead& head);
+  void take_decline(const LinkHead& head);
+  void take_bye(const LinkHead& head);
+  void deliver(wire::Frame& frame, Lane lane, std::uint32_t cost);
+  // The budget allows this transfer now.
+  void grant(std::uint64_t transfer);
+  internal::Receiving* find_receiving(std::uint64_t transfer) const;
+  std::unique_ptr<internal::Receiving> remove_receiving(std::uint64_t transfer);
+
+  // What every message touches comes first.
+  State state_ = State::idle;
+  bool has_room_ = true;        // The connection takes frames,
+  bool has_chunk_room_ = true;  // and large ones.
+  bool is_pumping_ = false;
+  bool wants_room_ = false;  // The user waits for on_room().
+  bool is_closing_ = false;  // The user has called close().
+  bool was_ever_up_ = false;
+  bool is_bye_said_ = false;
+  bool is_bye_heard_ = false;
+  std::uint8_t version_ = 0;
+  int chunks_out_ = 0;  // That the driver has not let go of.
+  std::unique_ptr<Connection> connection_;
+  internal::LinkShared& shared_;
+  LinkSink* sink_ = nullptr;
+  SendWindow send_window_;
+  ReceiveWindow receive_window_;
+  KeepAlive keep_alive_;
+  LinkCounters counters_;
+  Lanes lanes_;
+
+  std::vector<wire::Frame> control_;  // That found no room.
+  std::vector<std::unique_ptr<internal::Receiving>> receiving_;
+  std::uint64_t last_offered_ = 0;
+  std::uint64_t last_offer_seen_ = 0;
+  std::shared_ptr<internal::ChunkGate> gate_;
+  LinkPeer peer_;
+  std::unique_ptr<Handshake> handshake_;
+  std::unique_ptr<internal::Dialing> dialing_;  // Null if it was accepted.
+  std::optional<Error> why_;                    // Our own reason for the connection's end.
+  loop::Timer timer_;                           // What for depends on the state.
+  std::size_t place_among_up_ = SIZE_MAX;
+};
+
+}  // namespace muster::net

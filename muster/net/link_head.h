@@ -1,0 +1,75 @@
+// The link's own 32 bytes at the start of every frame's head.
+//
+// What the user of a link wants in the head follows from byte kLinkHead on.
+// docs/reference/wire-link.md has the table. Pure.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "muster/base/result.h"
+#include "muster/wire/bytes.h"
+#include "muster/wire/frame.h"
+
+namespace muster::net {
+
+inline constexpr std::size_t kLinkHead = 32;
+// The most that the user of a link can put into the head.
+inline constexpr std::size_t kMaxUserHead = wire::kMaxHead - kLinkHead;
+// What the handshake's frames carry as version: their form never changes.
+inline constexpr std::uint8_t kHandshakeVersion = 0;
+inline constexpr std::uint8_t kPriorities = 4;
+
+// The numbers travel: append, never renumber.
+enum class Kind : std::uint8_t {
+  hello = 1,
+  answer = 2,
+  proof = 3,
+  welcome = 4,
+  refuse = 5,
+  beat = 6,
+  credit = 7,
+  message = 8,
+  offer = 9,
+  grant = 10,
+  decline = 11,
+  chunk = 12,
+  bye = 13,
+};
+
+// The kind's name, as it stands above; "unknown" for any other number.
+std::string_view name(Kind kind);
+
+// In memory as on the wire.
+struct LinkHead {
+  std::uint8_t version = 0;
+  Kind kind = Kind::beat;
+  std::uint8_t flags = 0;  // None yet: zero.
+  std::uint8_t priority = 0;
+  std::uint32_t channel = 0;
+  std::uint32_t credit = 0;  // Bytes of window that the sender of this frame gives back.
+  std::uint32_t aux = 0;     // message, offer: what it costs. chunk: the part's index.
+  std::uint64_t id = 0;      // offer, grant, decline, chunk: the transfer.
+  std::uint64_t offset = 0;  // chunk: of its bytes in the part.
+};
+static_assert(sizeof(LinkHead) == kLinkHead);
+
+// Puts `link` into the first kLinkHead bytes of `head`, which has them.
+inline void write_link_head(const LinkHead& link, wire::Head& head) {
+  std::memcpy(head.resize(head.size()).data(), &link, kLinkHead);
+}
+
+// Reads the first kLinkHead bytes of `head`. False if they are not a head of
+// `version`; why_not_a_head() then has the words.
+inline bool read_link_head(const wire::Head& head, std::uint8_t version, LinkHead& link) {
+  if (head.size() < kLinkHead) return false;
+  std::memcpy(&link, head.bytes().data(), kLinkHead);
+  return link.version == version && link.flags == 0 && link.priority < kPriorities &&
+         link.kind >= Kind::hello && link.kind <= Kind::bye;
+}
+Error why_not_a_head(const wire::Head& head, std::uint8_t version);
+
+}  // namespace muster::net

@@ -1,0 +1,303 @@
+// A link's sending half: credit, lanes, offers and chunks.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/net/link.h"
+#include "muster/net/link_shared.h"
+
+namespace muster::net {
+namespace {
+
+constexpr std::size_t kCreditAt = 8;
+// Chunks that lie in the driver at once: one that leaves, one that follows.
+constexpr int kChunksOut = 2;
+// A chunk need not be smaller than this for the sake of those who wait.
+constexpr std::size_t kSmallChunk = std::size_t{256} << 10;
+
+// So that two chunks together hold up others for little more than one frame of
+// the largest kind.
+std::size_t chunk_size(std::size_t max_body) {
+  return std::min(max_body, std::max(kSmallChunk, max_body / 2));
+}
+
+bool is_sound(const wire::Frame& frame, Lane lane) {
+  return frame.head.size() >= kLinkHead && lane.priority < kPriorities &&
+         frame.parts.size() <= wire::kMaxParts;
+}
+
+Error above_limit(std::uint64_t size, const LinkPeer& peer) {
+  return {Code::invalid, fmt::format("a body of {} bytes; {} takes at most {}", size,
+                                     peer.name.empty() ? "the peer" : peer.name, peer.max_body)};
+}
+
+}  // namespace
+
+Status Link::send(wire::Frame& frame, Lane lane) {
+  if (state_ != State::up || !has_room_ || !lanes_.empty()) return queue(frame, lane);
+  if (!is_sound(frame, lane)) return queue(frame, lane);
+  const Passage passage = look_at(frame);
+  if (passage.total > peer_.max_body || is_large(passage)) return queue(frame, lane);
+  const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
+  if (!send_window_.fits(cost)) return queue(frame, lane);
+
+  LinkHead head = head_for(Kind::message, lane);
+  head.aux = cost;
+  write_link_head(head, frame.head);
+  Status sent = transmit(frame);
+  if (sent) {
+    count_sent(passage.total, cost);
+    return sent;
+  }
+  if (sent.error().code() == Code::overloaded || will_retry()) return queue(frame, lane);
+  return sent;
+}
+
+Link::Passage Link::look_at(const wire::Frame& frame) const {
+  Passage passage;
+  for (const Buffer& part : frame.parts) {
+    passage.total += part.size();
+    if (!connection_->passes(part)) passage.counted += part.size();
+  }
+  return passage;
+}
+
+bool Link::is_large(const Passage& passage) const { return passage.counted > kLargePart; }
+
+LinkHead Link::head_for(Kind kind, Lane lane) const {
+  return {.version = version_, .kind = kind, .priority = lane.priority, .channel = lane.channel};
+}
+
+// Hands `frame` to the connection, and with it the credit that is owed.
+Status Link::transmit(wire::Frame& frame) {
+  const std::uint32_t credit = receive_window_.owed();
+  wire::store(frame.head.resize(frame.head.size()).data() + kCreditAt, credit);
+  Status sent = connection_->send(frame);
+  if (sent) {
+    receive_window_.settle(credit);
+    keep_alive_.sent();
+  } else if (sent.error().code() != Code::invalid) {
+    // If it was not for want of room, the connection has ended and tells so soon.
+    has_room_ = false;
+  }
+  return sent;
+}
+
+void Link::count_sent(std::uint64_t bytes, std::uint32_t cost) {
+  send_window_.take(cost);
+  ++counters_.messages_sent;
+  counters_.bytes_sent += bytes;
+}
+
+Status Link::queue(wire::Frame& frame, Lane lane) {
+  shared_.loop.check_held();
+  if (!is_sound(frame, lane)) {
+    return Error(Code::invalid,
+                 fmt::format("a message has a head of at least {} bytes, a priority below {} and "
+                             "at most {} parts",
+                             kLinkHead, kPriorities, wire::kMaxParts));
+  }
+  const bool is_over = is_closing_ || state_ == State::left || state_ == State::ending;
+  if (is_over && !will_retry())
+    return Error(Code::unavailable, "the link is closed, or is closing");
+  const std::uint64_t size = frame.body_size();
+  if (was_ever_up_ && size > peer_.max_body) return above_limit(size, peer_);
+  // One that is larger than the whole queue waits alone.
+  if (!lanes_.empty() && lanes_.bytes() + Lanes::size_of(frame) > shared_.options.max_queued) {
+    wants_room_ = true;
+    return Error(Code::overloaded, "the link's queue is full");
+  }
+  lanes_.push(frame, lane);
+  pump();
+  return ok();
+}
+
+void Link::on_room() {
+  has_room_ = has_chunk_room_ = true;
+  if (!is_established()) return flush_control();
+  pump();
+}
+
+void Link::pump() {
+  if (is_pumping_ || !is_established()) return;
+  if (state_ == State::left) return flush_control();
+  is_pumping_ = true;
+  flush_control();
+  // Once one message lacks credit, none may overtake it for less.
+  bool messages = true;
+  while (has_room_) {
+    Queued* const queued = lanes_.next(messages, may_send_chunk());
+    if (queued == nullptr) break;
+    if (queued->transfer) {
+      send_chunk(*queued);
+    } else if (!send_queued(*queued)) {
+      messages = false;
+    }
+  }
+  if (state_ == State::leaving && lanes_.empty() && control_.empty() && !is_bye_said_) say_bye();
+  is_pumping_ = false;
+  if (!wants_room_ || lanes_.bytes() > shared_.options.max_queued / 2) return;
+  wants_room_ = false;
+  sink_->on_room();
+}
+
+// False if it lacks credit.
+bool Link::send_queued(Queued& queued) {
+  const Passage passage = look_at(queued.frame);
+  if (passage.total > peer_.max_body) {
+    give_up(queued, above_limit(passage.total, peer_));
+    return true;
+  }
+  if (is_large(passage)) return send_offer(queued, passage);
+  const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
+  if (!send_window_.fits(cost)) return false;
+  LinkHead head = head_for(Kind::message, queued.lane);
+  head.aux = cost;
+  write_link_head(head, queued.frame.head);
+  if (Status sent = transmit(queued.frame); sent) {
+    count_sent(passage.total, cost);
+    lanes_.pop(&queued);
+  } else if (sent.error().code() == Code::invalid) {
+    give_up(queued, sent.error());
+  }
+  return true;
+}
+
+bool Link::send_offer(Queued& queued, const Passage& passage) {
+  // More than the window cannot be charged; this much lets a few large ones
+  // wait at the receiver, whatever their size.
+  const auto cost = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(passage.counted + kMessageCost, send_window_.size() / 4));
+  if (!send_window_.fits(cost)) return false;
+  const wire::Parts& parts = queued.frame.parts;
+  auto transfer = std::make_unique<OutgoingTransfer>(
+      last_offered_ + 1, parts, chunk_size(connection_->max_body()),
+      [&](std::size_t i) { return connection_->passes(parts[i]); });
+  wire::Frame offer;
+  offer.head = queued.frame.head;
+  LinkHead head = head_for(Kind::offer, queued.lane);
+  head.aux = cost;
+  head.id = transfer->id();
+  write_link_head(head, offer.head);
+  offer.parts = transfer->offer(parts);
+  if (Status sent = transmit(offer); !sent) {
+    if (sent.error().code() == Code::invalid) give_up(queued, sent.error());
+    return true;
+  }
+  last_offered_ = transfer->id();
+  send_window_.take(cost);
+  queued.transfer = std::move(transfer);
+  lanes_.wait(&queued);
+  return true;
+}
+
+bool Link::may_send_chunk() const { return has_chunk_room_ && chunks_out_ < kChunksOut; }
+
+void Link::send_chunk(Queued& queued) {
+  OutgoingTransfer& transfer = *queued.transfer;
+  const wire::Parts& parts = queued.frame.parts;
+  const OutgoingTransfer::Chunk chunk = transfer.peek(parts);
+  if (!gate_) {
+    gate_ = std::make_shared<internal::ChunkGate>(internal::ChunkGate{shared_.loop, this});
+  }
+  wire::Frame frame;
+  frame.head.resize(kLinkHead);
+  LinkHead head = head_for(Kind::chunk, queued.lane);
+  head.id = transfer.id();
+  head.aux = chunk.part;
+  head.offset = chunk.offset;
+  write_link_head(head, frame.head);
+  frame.parts.push_back(internal::make_chunk(chunk.bytes, parts[chunk.part], gate_));
+  ++chunks_out_;
+  const bool had_room = has_room_;
+  if (Status sent = transmit(frame); !sent) {
+    // There may well be room for what is smaller.
+    if (sent.error().code() == Code::overloaded) has_room_ = had_room;
+    has_chunk_room_ = false;
+    if (sent.error().code() == Code::invalid) fail(sent.error());
+    return;
+  }
+  transfer.advance(chunk, parts);
+  if (!transfer.is_sent()) return lanes_.yield(&queued);
+  ++counters_.messages_sent;
+  counters_.bytes_sent += queued.frame.body_size();
+  lanes_.pop(&queued);
+}
+
+void Link::give_up(Queued& queued, const Error& why) {
+  wire::Frame frame;
+  const Lane lane = queued.lane;
+  lanes_.drop(&queued, frame);
+  sink_->on_refused(frame, lane, why);
+}
+
+void Link::send_control(const LinkHead& head, wire::Parts parts) {
+  wire::Frame frame;
+  frame.head.resize(kLinkHead);
+  write_link_head(head, frame.head);
+  frame.parts = std::move(parts);
+  if (has_room_ && control_.empty() && transmit(frame)) return;
+  control_.push_back(std::move(frame));
+}
+
+void Link::flush_control() {
+  std::size_t sent = 0;
+  while (has_room_ && sent < control_.size() && transmit(control_[sent])) ++sent;
+  control_.erase(control_.begin(), control_.begin() + static_cast<std::ptrdiff_t>(sent));
+  if (has_room_ && receive_window_.is_due()) send_control(head_for(Kind::credit));
+}
+
+void Link::done(std::size_t cost) {
+  if (!receive_window_.done(cost)) return;
+  if (has_room_ && is_established()) send_control(head_for(Kind::credit));
+}
+
+void Link::say_bye() {
+  is_bye_said_ = true;
+  send_control(head_for(Kind::bye));
+  if (is_bye_heard_) answer_bye();
+}
+
+void Link::answer_bye() {
+  LinkHead answer = head_for(Kind::bye);
+  answer.aux = 1;
+  send_control(answer);
+}
+
+namespace internal {
+namespace {
+
+class ChunkOwner final : public BufferOwner {
+ public:
+  ChunkOwner(Buffer whole, std::shared_ptr<ChunkGate> gate)
+      : whole_(std::move(whole)), gate_(std::move(gate)) {}
+
+ private:
+  void dispose() noexcept override {
+    const std::unique_ptr<ChunkOwner> self(this);
+    ChunkGate& gate = *gate_;
+    if (gate.loop.is_held()) return gate.released();
+    gate.loop.post([kept = std::move(gate_)] { kept->released(); });
+  }
+
+  Buffer whole_;
+  std::shared_ptr<ChunkGate> gate_;
+};
+
+}  // namespace
+
+Buffer make_chunk(std::span<const std::byte> bytes, Buffer whole, std::shared_ptr<ChunkGate> gate) {
+  return {bytes, std::make_unique<ChunkOwner>(std::move(whole), std::move(gate)).release()};
+}
+
+// Only notes it: whoever lets go may be in the middle of anything.
+void ChunkGate::released() {
+  if (link == nullptr) return;
+  --link->chunks_out_;
+  loop.flush_soon(*link);
+}
+
+}  // namespace internal
+}  // namespace muster::net

@@ -1,0 +1,236 @@
+// The wire format does not change by accident: what version 1 wrote is kept in
+// golden/v1 and is still written, and read, to the byte.
+//
+// MUSTER_REWRITE=1 in the environment writes the files anew, to be reviewed as a diff.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "muster/wire/frame.h"
+#include "muster/wire/value_codec.h"
+
+namespace muster::wire {
+namespace {
+
+const std::filesystem::path kFolder =
+    std::filesystem::path(MUSTER_SOURCE_DIR) / "muster" / "wire" / "golden" / "v1";
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+// What a file holds: named byte strings, in order.
+struct Section {
+  std::string name;
+  Buffer bytes;
+};
+using Sections = std::vector<Section>;
+
+std::string to_text(const std::string& about, const Sections& sections) {
+  std::string text = "# " + about + "\n";
+  for (const auto& [name, bytes] : sections) {
+    text += name;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const auto byte = std::to_integer<unsigned>(bytes.bytes()[i]);
+      text += i % 32 == 0 ? "\n " : i % 4 == 0 ? " " : "";
+      text += {kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+Sections from_text(const std::string& text) {
+  Sections sections;
+  std::vector<std::byte> bytes;
+  const auto finish = [&] {
+    if (!sections.empty()) sections.back().bytes = Buffer::adopt(std::exchange(bytes, {}));
+  };
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) continue;
+    if (!line.starts_with(" ")) {
+      finish();
+      sections.push_back({line, {}});
+      continue;
+    }
+    std::erase(line, ' ');
+    for (std::size_t i = 0; i + 1 < line.size(); i += 2) {
+      bytes.push_back(static_cast<std::byte>(std::stoi(line.substr(i, 2), nullptr, 16)));
+    }
+  }
+  finish();
+  return sections;
+}
+
+// What the file says; after writing `expected` to it, if it is to be written anew.
+std::string golden(const std::string& name, const std::string& expected) {
+  const std::filesystem::path path = kFolder / (name + ".hex");
+  const char* rewrite = std::getenv("MUSTER_REWRITE");
+  if (rewrite != nullptr && std::string_view(rewrite) == "1") {
+    std::filesystem::create_directories(kFolder);
+    std::ofstream(path) << expected;
+  }
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+Buffer blob(std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i);
+  return Buffer::adopt(std::move(bytes));
+}
+
+struct GoldenValue {
+  std::string name;
+  std::string about;
+  Value value;
+};
+
+std::ostream& operator<<(std::ostream& out, const GoldenValue& golden) {
+  return out << golden.name;
+}
+
+std::vector<GoldenValue> golden_values() {
+  Value::List tensors;
+  for (int number = 1; number <= 15; ++number) {
+    const auto dtype = static_cast<DType>(number);
+    tensors.push_back(Tensor{dtype, {2}, blob(2 * size_of(dtype))});
+  }
+  return {
+      {"naturals", "Natural numbers on both sides of every boundary.",
+       Value::List{0, 1, 127, 128, 255, 256, 65535, 65536, UINT32_MAX,
+                   std::uint64_t{UINT32_MAX} + 1, INT64_MAX, std::uint64_t{INT64_MAX} + 1,
+                   UINT64_MAX}},
+      {"negatives", "Negative numbers on both sides of every boundary.",
+       Value::List{-1, -32, -33, -128, -129, -32768, -32769, INT32_MIN, std::int64_t{INT32_MIN} - 1,
+                   INT64_MIN}},
+      {"reals", "Reals: zeros, fractions, extremes, infinities, a NaN.",
+       Value::List{
+           0.0, -0.0, 2.5, 0.1, std::numeric_limits<double>::max(),
+           std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::infinity(),
+           -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}},
+      {"constants", "Nil, false, true.", Value::List{nullptr, false, true}},
+      {"strings", "Strings of 0, 1, 31, 32, 255 and 256 bytes, and some beyond ASCII.",
+       Value::List{"", "a", std::string(31, 'b'), std::string(32, 'c'), std::string(255, 'd'),
+                   std::string(256, 'e'), "na\xC3\xAFve \xE2\x82\xAC \xF0\x9F\x90\x8E"}},
+      {"bytes", "Byte strings of 0, 1 and 63 bytes in the tree, of 64 and 256 beside it.",
+       Value::List{Buffer(), blob(1), blob(63), blob(64), blob(256)}},
+      {"lists", "Lists of 0, 15 and 16 values, nested.",
+       Value::List{Value::List{}, Value::List(15, 7),
+                   Value::List(16, Value::List{Value::List{true}})}},
+      {"maps", "Maps of 0 and 16 entries, with keys of several kinds and one that comes twice.",
+       Value::Map{{"empty", Value::Map{}},
+                  {"wide", Value::Map(16, {"again", 1})},
+                  {1, "number"},
+                  {nullptr, "nil"},
+                  {Value::List{1, 2}, "list"},
+                  {blob(3), Value::Map{{"nested", Value::Map{{"deeper", -1}}}}}}},
+      {"tensors", "A tensor of every dtype, two elements each.", tensors},
+      {"shapes", "Tensors of rank 0, 1, 2, 4 and 64, one of them empty, and a large byte string.",
+       Value::Map{{"scalar", Tensor{DType::f64, {}, blob(8)}},
+                  {"vector", Tensor{DType::i16, {5}, blob(10)}},
+                  {"matrix", Tensor{DType::f32, {2, 3}, blob(24)}},
+                  {"between", blob(64)},
+                  {"empty", Tensor{DType::f32, {3, 0, 2, 1}, {}}},
+                  {"deep", Tensor{DType::u8, std::vector<std::uint64_t>(64, 1), blob(1)}}}},
+      {"step", "What a rollout step looks like.",
+       Value::Map{{"tag", "rollout"},
+                  {"step", 1234},
+                  {"reward", -0.5},
+                  {"done", false},
+                  {"info", nullptr},
+                  {"observation", Tensor{DType::f32, {4}, blob(16)}}}},
+  };
+}
+
+class GoldenDocument : public testing::TestWithParam<GoldenValue> {};
+
+TEST_P(GoldenDocument, IsWrittenAndReadAsEver) {
+  const auto& [name, about, value] = GetParam();
+  const Result<Document> document = encode(value, {.out_of_band_from = 64});
+  ASSERT_TRUE(document) << document.error().message();
+  Sections written{{"tree", document->tree}};
+  for (const Buffer& part : document->parts) written.push_back({"part", part});
+
+  const std::string kept = golden("document_" + name, to_text(about, written));
+
+  EXPECT_EQ(to_text(about, written), kept);
+  Parts parts;
+  const Sections sections = from_text(kept);
+  ASSERT_FALSE(sections.empty());
+  for (std::size_t i = 1; i < sections.size(); ++i) parts.push_back(sections[i].bytes);
+  const Result<Value> read = decode(sections[0].bytes, parts);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_TRUE(*read == value);
+}
+
+INSTANTIATE_TEST_SUITE_P(V1, GoldenDocument, testing::ValuesIn(golden_values()),
+                         [](const auto& test) { return test.param.name; });
+
+struct GoldenFrame {
+  std::string name;
+  std::string about;
+  std::size_t head_size;
+  std::vector<std::size_t> part_sizes;
+};
+
+std::ostream& operator<<(std::ostream& out, const GoldenFrame& golden) {
+  return out << golden.name;
+}
+
+std::vector<GoldenFrame> golden_frames() {
+  return {
+      {"empty", "A frame with nothing in it.", 0, {}},
+      {"head", "A frame that is only a head, of the largest size.", kMaxHead, {}},
+      {"parts", "A head of 24 bytes and parts of 5, 0 and 300 bytes.", 24, {5, 0, 300}},
+  };
+}
+
+class GoldenFrames : public testing::TestWithParam<GoldenFrame> {};
+
+TEST_P(GoldenFrames, AreWrittenAndReadAsEver) {
+  const auto& [name, about, head_size, part_sizes] = GetParam();
+  Frame frame;
+  frame.head.assign(blob(head_size).bytes());
+  for (const std::size_t size : part_sizes) frame.parts.push_back(blob(size));
+  WritableBuffer prefix = WritableBuffer::on_heap(prefix_size(part_sizes.size()));
+  write_prefix(frame, prefix.bytes());
+  const std::string written = to_text(about, {{"prefix", std::move(prefix).freeze()}});
+
+  const std::string kept = golden("frame_" + name, written);
+
+  EXPECT_EQ(written, kept);
+  const Sections sections = from_text(kept);
+  ASSERT_EQ(sections.size(), 1U);
+  const std::span<const std::byte> bytes = sections[0].bytes.bytes();
+  const Result<Prefix> read = read_prefix(bytes);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->head_size, head_size);
+  ASSERT_EQ(read->part_count, part_sizes.size());
+  ASSERT_EQ(bytes.size(), prefix_size(part_sizes.size()));
+  for (std::size_t i = 0; i < part_sizes.size(); ++i) {
+    EXPECT_EQ(*read_part_size(bytes.subspan(kPrefixSize + i * kPartSizeSize)), part_sizes[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(V1, GoldenFrames, testing::ValuesIn(golden_frames()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(Golden, KeepsNoFileThatNothingReads) {
+  std::set<std::string> known;
+  for (const GoldenValue& value : golden_values()) known.insert("document_" + value.name + ".hex");
+  for (const GoldenFrame& frame : golden_frames()) known.insert("frame_" + frame.name + ".hex");
+
+  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+    EXPECT_TRUE(known.contains(file.path().filename().string())) << file.path();
+  }
+}
+
+}  // namespace
+}  // namespace muster::wire

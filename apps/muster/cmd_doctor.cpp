@@ -22,8 +22,8 @@ struct Options {
 };
 
 std::string to_table(const std::vector<Measurement>& rows) {
-  std::string text = fmt::format("{:<8}{:>16}{:>18}{:>16}{:>20}\n", "driver", "round trip", "messages",
-                                 "64 MiB copied", "64 MiB handed over");
+  std::string text = fmt::format("{:<8}{:>16}{:>18}{:>16}{:>20}\n", "driver", "round trip",
+                                 "messages", "64 MiB copied", "64 MiB handed over");
   for (const Measurement& row : rows) {
     text += fmt::format("{:<8}{:>13.2f} us{:>14.2f} M/s{:>11.2f} GB/s{:>20}\n", row.scheme,
                         row.round_trip_us, row.messages_per_s / 1e6, row.copied_gb_per_s,

@@ -10,10 +10,10 @@ namespace muster::app {
 
 struct Measurement {
   std::string scheme;
-  double round_trip_us = 0;     // 64 bytes there and back, median.
-  double messages_per_s = 0;    // 64 bytes, one way.
-  double copied_gb_per_s = 0;   // 64 MiB bodies from private memory.
-  double handover_us = 0;       // 64 MiB body made where the peer can read it; 0: no such.
+  double round_trip_us = 0;    // 64 bytes there and back, median.
+  double messages_per_s = 0;   // 64 bytes, one way.
+  double copied_gb_per_s = 0;  // 64 MiB bodies from private memory.
+  double handover_us = 0;      // 64 MiB body made where the peer can read it; 0: no such.
 };
 
 // Starts the other process, talks to it over `scheme` for about a second.

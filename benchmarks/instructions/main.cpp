@@ -62,12 +62,11 @@ void run(const Case& which, std::size_t count) {
   const auto endpoint = must(net::Endpoint::make(*loop, options));
   End near;
   End far;
-  const auto actual = must(
-      endpoint->listen(std::span(&address, 1),
-                       [&](std::unique_ptr<net::Link> link) -> net::LinkSink& {
-                         far.link = std::move(link);
-                         return far;
-                       }));
+  const auto actual = must(endpoint->listen(std::span(&address, 1),
+                                            [&](std::unique_ptr<net::Link> link) -> net::LinkSink& {
+                                              far.link = std::move(link);
+                                              return far;
+                                            }));
   net::DialOptions dial;
   dial.named = {address.scheme};
   near.link = endpoint->connect({actual.front()}, near, dial);

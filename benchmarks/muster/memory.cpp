@@ -86,8 +86,8 @@ class Side {
     }
   }
   void wait_for(std::size_t count) {
-    const bool came = loop_->wait_until([&] { return up_ >= count; },
-                                        loop_->now() + std::chrono::seconds(30));
+    const bool came =
+        loop_->wait_until([&] { return up_ >= count; }, loop_->now() + std::chrono::seconds(30));
     if (!came) fail("only " + std::to_string(up_) + " links came up");
   }
 

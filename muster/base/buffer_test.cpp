@@ -94,7 +94,8 @@ TEST(BufferPool, BuffersOutliveIt) {
 TEST(BufferPool, TakesBackWhatOtherThreadsLetGo) {
   BufferPool pool;
   for (int round = 0; round < 1000; ++round) {
-    Buffer buffer = pool.take(256).owner() != nullptr ? std::move(pool.take(256)).freeze() : Buffer();
+    Buffer buffer =
+        pool.take(256).owner() != nullptr ? std::move(pool.take(256)).freeze() : Buffer();
     std::thread([moved = std::move(buffer)] {}).join();
   }
   EXPECT_LE(pool.idle(), 4096u);

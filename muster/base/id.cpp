@@ -3,9 +3,8 @@
 #include <array>
 #include <cstdlib>
 
-#include <sys/random.h>
-
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include "muster/base/check.h"
 

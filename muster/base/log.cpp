@@ -111,9 +111,8 @@ int RateLimit::admit(std::int64_t now_ms, std::int64_t period_ms) {
 }  // namespace log
 
 void check_failed(std::string_view file, int line, std::string_view why) {
-  const std::string text =
-      "broken invariant  why " + std::string(why) + "  at " + std::string(file) + ":" +
-      std::to_string(line);
+  const std::string text = "broken invariant  why " + std::string(why) + "  at " +
+                           std::string(file) + ":" + std::to_string(line);
   log::error(text);
   // The process ends here, so the reason must be seen even where nobody set up logging.
   std::fputs((text + "\n").c_str(), stderr);

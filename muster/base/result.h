@@ -41,15 +41,15 @@ inline Status ok() { return std::monostate{}; }
 
 #define MUSTER_CONCAT_IMPL(a, b) a##b
 #define MUSTER_CONCAT(a, b) MUSTER_CONCAT_IMPL(a, b)
-#define MUSTER_TRY_IMPL(tmp, decl, expr)    \
-  auto tmp = (expr);                        \
-  if (!tmp) return std::move(tmp).error();  \
+#define MUSTER_TRY_IMPL(tmp, decl, expr)   \
+  auto tmp = (expr);                       \
+  if (!tmp) return std::move(tmp).error(); \
   decl = *std::move(tmp)
 
 // MUSTER_TRY(auto conn, driver.dial(addr, sink)) unwraps, or returns the error.
 #define MUSTER_TRY(decl, expr) MUSTER_TRY_IMPL(MUSTER_CONCAT(try_, __LINE__), decl, expr)
 
 // MUSTER_TRY_OK(f()) returns the error of a Status, or goes on.
-#define MUSTER_TRY_OK(expr)                                          \
+#define MUSTER_TRY_OK(expr)                                                        \
   if (auto MUSTER_CONCAT(try_, __LINE__) = (expr); !MUSTER_CONCAT(try_, __LINE__)) \
   return std::move(MUSTER_CONCAT(try_, __LINE__)).error()

@@ -66,7 +66,8 @@ Result<Address> Address::parse(std::string_view text) {
 std::string Address::to_string() const {
   if (scheme != "tcp") return scheme + "://" + host;
   const bool is_ipv6 = host.find(':') != std::string::npos;
-  std::string text = scheme + "://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  std::string text =
+      scheme + "://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
   if (last_port != port) text += "-" + std::to_string(last_port);
   return text;
 }

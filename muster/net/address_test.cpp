@@ -15,8 +15,9 @@ TEST(Address, ReadsAndWritesEveryForm) {
 }
 
 TEST(Address, RefusesWhatItCannotReadAndSaysWhy) {
-  for (const char* text : {"", "tcp", "://x", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x", "tcp://h:",
-                           "tcp://h:70000", "tcp://[::1:1", "tcp://::1:80", "tcp://h:9-3", "shm://"}) {
+  for (const char* text :
+       {"", "tcp", "://x", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x",
+        "tcp://h:", "tcp://h:70000", "tcp://[::1:1", "tcp://::1:80", "tcp://h:9-3", "shm://"}) {
     const Result<Address> address = Address::parse(text);
     ASSERT_FALSE(address) << text;
     EXPECT_EQ(address.error().code(), Code::invalid);

@@ -96,7 +96,7 @@ class Driver {
   // Gets a connection to keep, and says who hears from it.
   using Accept = std::function<Sink&(std::unique_ptr<Connection>)>;
 
-  virtual ~Driver() = default;  // After its listeners and connections.
+  virtual ~Driver() = default;                  // After its listeners and connections.
   virtual std::string_view scheme() const = 0;  // "tcp" serves tcp://...
   virtual Result<std::unique_ptr<Listener>> listen(const Address& address, Accept accept) = 0;
   // A connection that cannot be made ends by on_closed(Code::unavailable).

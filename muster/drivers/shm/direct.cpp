@@ -93,7 +93,8 @@ bool DirectFetch::finish() {
 
 bool DirectFetch::abandon() {
   const std::uint32_t count = piece_count(size_);
-  const std::uint32_t taken = std::min(cell_->taken.exchange(count, std::memory_order_seq_cst), count);
+  const std::uint32_t taken =
+      std::min(cell_->taken.exchange(count, std::memory_order_seq_cst), count);
   return cell_->finished.load(std::memory_order_acquire) + fetched_ < taken;
 }
 

@@ -43,9 +43,7 @@ TEST_F(DirectCopy, BothSidesTogetherCopyAllOnce) {
   EXPECT_EQ(target, source);
 }
 
-TEST_F(DirectCopy, TheWriterCannotHelpBeforeItKnowsWhere) {
-  EXPECT_FALSE(*offer.help(getpid()));
-}
+TEST_F(DirectCopy, TheWriterCannotHelpBeforeItKnowsWhere) { EXPECT_FALSE(*offer.help(getpid())); }
 
 TEST_F(DirectCopy, WhatWasWithdrawnMeanwhileIsWorthNothing) {
   DirectFetch fetch = start();

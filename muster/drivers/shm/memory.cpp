@@ -44,7 +44,7 @@ Result<Memory> Memory::open(const Descriptor& descriptor, std::size_t size) {
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
     return Error(Code::invalid, "the peer's shared memory is not sealed against shrinking");
   }
-  struct stat facts {};
+  struct stat facts{};
   if (fstat(descriptor.get(), &facts) != 0 || static_cast<std::size_t>(facts.st_size) != size) {
     return Error(Code::invalid, "the peer's shared memory has the wrong size");
   }

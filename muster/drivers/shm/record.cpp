@@ -32,8 +32,7 @@ std::size_t frame_record_size(const wire::Frame& frame, std::span<const PartPlan
   return size;
 }
 
-void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plans,
-                        std::byte* out) {
+void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plans, std::byte* out) {
   store<std::uint16_t>(out, static_cast<std::uint16_t>(frame.head.size()));
   store<std::uint16_t>(out + 2, static_cast<std::uint16_t>(frame.parts.size()));
   store<std::uint32_t>(out + 4, 0);

@@ -47,8 +47,7 @@ struct PartPlan {
 std::size_t frame_record_size(const wire::Frame& frame, std::span<const PartPlan> plans);
 
 // Writes it; copies the parts that go inside.
-void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plans,
-                        std::byte* out);
+void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plans, std::byte* out);
 
 // Reads all but the contents: `head`, `plans`, and where the first part that
 // goes inside begins; each next one begins at the next multiple of eight. A

@@ -104,8 +104,8 @@ RingReader::Found RingReader::next(Record& record) {
       return Found::nonsense;
     }
     current_ = header.size;
-    record = {header.kind, header.note,
-              {data_ + tail_ + kRecordHeader, header.size - kRecordHeader}};
+    record = {
+        header.kind, header.note, {data_ + tail_ + kRecordHeader, header.size - kRecordHeader}};
     return Found::record;
   }
 }

@@ -73,10 +73,10 @@ class RingWriter {
 
   RingHeader* header_;
   std::byte* data_;
-  std::size_t head_ = 0;       // Where the next record goes.
-  std::size_t pending_ = 0;    // Size of the record that was begun.
+  std::size_t head_ = 0;     // Where the next record goes.
+  std::size_t pending_ = 0;  // Size of the record that was begun.
   std::size_t published_ = 0;
-  std::size_t tail_ = 0;       // As last read.
+  std::size_t tail_ = 0;  // As last read.
   std::size_t limit_ = kRingFirstLimit;
   bool was_full_ = false;  // Since it last grew.
 };

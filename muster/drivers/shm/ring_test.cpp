@@ -61,7 +61,8 @@ TEST_F(Ring, CarriesRandomRecordsInOrderThroughManyLaps) {
   std::deque<std::pair<std::size_t, unsigned char>> expected;
   std::size_t carried = 0;
   while (carried < 40 * kRingCapacity) {
-    const std::size_t size = random() % 10 == 0 ? random() % RingWriter::kLargestBody : random() % 300;
+    const std::size_t size =
+        random() % 10 == 0 ? random() % RingWriter::kLargestBody : random() % 300;
     const auto fill = static_cast<unsigned char>(random());
     if (put(1, size, fill)) {
       expected.emplace_back(size, fill);

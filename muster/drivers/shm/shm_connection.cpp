@@ -72,9 +72,9 @@ Status ShmConnection::say_hello(std::uint32_t abilities) {
     setup.secret = hub_.probe().secret;
   }
   MUSTER_CRASH_POINT();
-  MUSTER_TRY_OK(send_message(
-      socket_.get(), &setup, sizeof setup,
-      {own_.second.get(), hub_.door().descriptor(), hub_.loop().wake_descriptor()}));
+  MUSTER_TRY_OK(
+      send_message(socket_.get(), &setup, sizeof setup,
+                   {own_.second.get(), hub_.door().descriptor(), hub_.loop().wake_descriptor()}));
   own_.second = Descriptor();
   MUSTER_CRASH_POINT();
   return ok();

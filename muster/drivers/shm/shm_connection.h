@@ -18,9 +18,7 @@
 
 namespace muster::drivers::shm {
 
-class ShmConnection final : public net::Connection,
-                            private loop::FdHandler,
-                            private loop::Flusher {
+class ShmConnection final : public net::Connection, private loop::FdHandler, private loop::Flusher {
  public:
   // The side that dialled: says its part at once, and may send at once.
   static Result<std::unique_ptr<ShmConnection>> start(ShmHub& hub, Descriptor socket,

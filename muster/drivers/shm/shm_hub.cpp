@@ -90,9 +90,10 @@ void ShmHub::make_hot(ShmConnection& connection) {
 
 void ShmHub::cool(ShmConnection& connection) {
   // What comes between the last look and this is seen by the look that follows.
-  if (connection.listen_by_bell()) loop_.post([this, slot = connection.slot()] {
-    if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
-  });
+  if (connection.listen_by_bell())
+    loop_.post([this, slot = connection.slot()] {
+      if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
+    });
 }
 
 void ShmHub::bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory) {
@@ -113,9 +114,8 @@ bool ShmHub::poll() {
 bool ShmHub::is_worth_spinning() {
   const auto here = static_cast<std::uint32_t>(sched_getcpu());
   // A peer that last ran on this very processor cannot run while we spin on it.
-  return std::ranges::any_of(hot_, [here](ShmConnection* connection) {
-    return connection->peer_processor() != here;
-  });
+  return std::ranges::any_of(
+      hot_, [here](ShmConnection* connection) { return connection->peer_processor() != here; });
 }
 
 bool ShmHub::arm() {

@@ -20,10 +20,7 @@ constexpr Duration kPatience = std::chrono::seconds(5);
 class ShmListener::Guest final : public loop::FdHandler {
  public:
   Guest(ShmListener& listener, Descriptor socket, const Credentials& credentials)
-      : listener_(listener),
-        socket_(std::move(socket)),
-        credentials_(credentials),
-        timer_([this] {
+      : listener_(listener), socket_(std::move(socket)), credentials_(credentials), timer_([this] {
           listener_.refuse(Error(Code::timeout, "it said nothing"));
           listener_.dismiss(*this);
         }) {
@@ -113,8 +110,7 @@ void ShmListener::admit(Guest& guest) {
   const Credentials credentials = guest.credentials();
   dismiss(guest);
   if (!hello || (*hello)->size == 0) return;  // It went away by itself.
-  auto connection =
-      ShmConnection::answer(hub_, std::move(socket), credentials, std::move(**hello));
+  auto connection = ShmConnection::answer(hub_, std::move(socket), credentials, std::move(**hello));
   if (!connection) return refuse(connection.error());
   ShmConnection& made = **connection;
   made.set_sink(accept_(std::move(*connection)));
@@ -125,9 +121,9 @@ void ShmListener::dismiss(Guest& guest) {
 }
 
 void ShmListener::refuse(const Error& why) {
-  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-                       hub_.loop().now().time_since_epoch())
-                       .count();
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(hub_.loop().now().time_since_epoch())
+          .count();
   const int held_back = refusals_.admit(now);
   if (held_back < 0) return;
   log::warning("stranger refused  at " + address_.to_string() + "  why " + why.message() +

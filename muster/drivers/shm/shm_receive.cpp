@@ -201,12 +201,12 @@ Status ShmConnection::start_fetch(const PartPlan& plan, std::size_t part, Incomi
     return Error(Code::invalid, "a direct copy that this side did not agree to");
   }
   const bool is_bundle = part == incoming.frame.parts.size();
-  WritableBuffer target = is_bundle ? hub_.pool().take(plan.size)
-                                    : memory_for(incoming.frame.head, part, plan.size);
+  WritableBuffer target =
+      is_bundle ? hub_.pool().take(plan.size) : memory_for(incoming.frame.head, part, plan.size);
   if (target.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
   std::byte* const data = target.data();
-  incoming.fetches.push_back({part, std::move(target),
-                              DirectFetch(peer_cell(plan.slot), plan.place, data, plan.size)});
+  incoming.fetches.push_back(
+      {part, std::move(target), DirectFetch(peer_cell(plan.slot), plan.place, data, plan.size)});
   return ok();
 }
 
@@ -278,8 +278,7 @@ Status ShmConnection::read_notices() {
     if (notice.magic != kSetupMagic || !message->descriptors[0]) {
       return Error(Code::invalid, "a notice of a segment without the segment");
     }
-    MUSTER_TRY(auto segment,
-               arena::Segment::open(message->descriptors[0].release(), notice.size));
+    MUSTER_TRY(auto segment, arena::Segment::open(message->descriptors[0].release(), notice.size));
     MUSTER_TRY_OK(received_.put(notice.slot, std::move(segment)));
   }
 }

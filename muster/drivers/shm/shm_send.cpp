@@ -15,6 +15,9 @@ constexpr std::size_t kReferenceFrom = 2048;
 // What one direct copy may span: others wait for no more than this.
 constexpr std::size_t kMostDirect = std::size_t{4} << 20;
 constexpr std::size_t kMostInside = std::size_t{192} << 10;
+// What the alignment of the most parts can add.
+constexpr std::size_t kSlack = wire::kMaxParts * kRecordAlign;
+static_assert(kMostInside + kSlack + 64 * wire::kMaxParts / 2 <= RingWriter::kLargestBody);
 constexpr std::size_t kMostReleases = 512;  // Handles in one record.
 
 Error ring_is_full() { return Error(Code::overloaded, "the ring to the peer is full"); }
@@ -47,8 +50,8 @@ Status ShmConnection::send(wire::Frame& frame) {
     return planned.error();
   }
   const std::size_t size = frame_record_size(frame, plans_);
-  const bool has_direct = std::ranges::any_of(
-      plans_, [](const PartPlan& part) { return part.how == How::direct; });
+  const bool has_direct =
+      std::ranges::any_of(plans_, [](const PartPlan& part) { return part.how == How::direct; });
   const std::uint16_t note = has_direct ? kHasDirect : 0;
   std::byte* record = writer_->begin(kFrameRecord, note, size);
   if (record == nullptr && writer_->ask_for_room(size)) {
@@ -101,6 +104,7 @@ void ShmConnection::write(wire::Frame& frame, std::byte* record) {
 Status ShmConnection::plan(const wire::Frame& frame) {
   plans_.clear();
   std::size_t inside = 0;
+  std::size_t copied = 0;
   for (const Buffer& part : frame.parts) {
     PartPlan& plan = plans_.emplace_back();
     plan.size = part.size();
@@ -118,8 +122,13 @@ Status ShmConnection::plan(const wire::Frame& frame) {
       plan = plan_direct(part);
     }
     if (plan.how == How::inside) inside += aligned(plan.size);
+    if (plan.how != How::reference) copied += plan.size;
   }
-  return inside <= kMostInside ? ok() : bundle(frame);
+  if (copied > max_body()) {
+    return Error(Code::invalid, "a frame of " + std::to_string(copied) + " bytes, at most " +
+                                    std::to_string(max_body()) + " go at once; send several");
+  }
+  return inside <= kMostInside + kSlack ? ok() : bundle(frame);
 }
 
 PartPlan ShmConnection::plan_direct(const Buffer& part) {
@@ -138,10 +147,6 @@ Status ShmConnection::bundle(const wire::Frame& frame) {
   std::size_t size = 0;
   for (const PartPlan& plan : plans_) {
     if (plan.how == How::inside) size += aligned(plan.size);
-  }
-  if (size > max_body()) {
-    return Error(Code::invalid, "a frame of " + std::to_string(size) + " bytes, at most " +
-                                    std::to_string(max_body()) + " go at once; send several");
   }
   if (free_cells_.empty()) {
     wanted_room_ = 1;

@@ -109,10 +109,11 @@ TEST(Dialing, ANameThatLeadsBeyondLoopbackIsUnsupported) {
   rig.oracle.addresses = {*SocketAddress::parse("192.0.2.1", 7)};
   rig.oracle.answers.release();
   std::optional<Error> why;
-  Dialing dialing(*rig.loop, *rig.resolver, {"tcp", "some-name", 7, 7}, [&](Result<int> socket) {
-    ASSERT_FALSE(socket);
-    why = socket.error();
-  });
+  Dialing dialing(*rig.loop, *rig.resolver, {"tcp", "some-name", 7, 7},
+                  [&](const Result<int>& socket) {
+                    ASSERT_FALSE(socket);
+                    why = socket.error();
+                  });
   {
     const loop::Turn turn(*rig.loop);
     dialing.start(std::chrono::seconds(30));

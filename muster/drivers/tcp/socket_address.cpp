@@ -5,6 +5,11 @@
 #include <arpa/inet.h>
 
 namespace muster::drivers::tcp {
+namespace {
+
+constexpr std::uint8_t kLoopbackNet = 127;
+
+}  // namespace
 
 std::optional<SocketAddress> SocketAddress::parse(const std::string& host, std::uint16_t port) {
   SocketAddress address;
@@ -51,7 +56,6 @@ std::optional<SocketAddress> SocketAddress::of_peer(int socket) {
 }
 
 bool SocketAddress::is_loopback() const {
-  constexpr std::uint8_t kLoopbackNet = 127;
   if (family() == AF_INET) return ntohl(any_.v4.sin_addr.s_addr) >> 24 == kLoopbackNet;
   const in6_addr& v6 = any_.v6.sin6_addr;
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == kLoopbackNet);

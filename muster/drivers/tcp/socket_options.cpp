@@ -16,6 +16,9 @@ constexpr int kKernelBuffer = 2 << 20;
 // Bytes that the kernel takes beyond what it can send: what is sent later has
 // to wait for them.
 constexpr int kNotSent = 256 << 10;
+// On a local route there is no congestion to model, and the models of others
+// cost half of the throughput.
+constexpr std::string_view kLocalCongestion = "cubic";
 
 void set(int socket, int level, int option, int value) {
   // Best effort: the connection works without, only slower.
@@ -39,9 +42,6 @@ Result<int> make_socket(const SocketAddress& address) {
   set(made, SOL_SOCKET, SO_SNDBUF, kKernelBuffer);
   set(made, SOL_SOCKET, SO_RCVBUF, kKernelBuffer);
   set(made, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kNotSent);
-  // On a local route there is no congestion to model, and the models cost half
-  // of the throughput.
-  constexpr std::string_view kLocalCongestion = "cubic";
   if (address.is_loopback()) {
     setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, kLocalCongestion.data(), kLocalCongestion.size());
   }

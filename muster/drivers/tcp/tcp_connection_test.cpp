@@ -144,7 +144,8 @@ const std::vector<Shape> kShapes = {{24, {64}}, {3, {}}, {24, {6000, 0, 2}}, {0,
 
 TEST(TcpConnection, TakesUpAWriteThatWasCutAnywhere) {
   std::size_t whole = 1;
-  for (std::size_t cut = 0; cut < whole; ++cut) {
+  // Each byte of what is copied and of its edges, a few of the part between.
+  for (std::size_t cut = 0; cut < whole; cut += cut < 200 || cut + 200 > whole ? 1 : 101) {
     SCOPED_TRACE(cut);
     Bench bench;
     bench.script.takes = {cut, 0};

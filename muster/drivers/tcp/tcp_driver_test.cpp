@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/drivers/tcp/socket_address.h"
 #include "muster/drivers/tcp/tcp.h"
@@ -38,7 +39,9 @@ struct Recorder final : net::Sink {
 
 // A plain socket, as a stranger has one.
 struct PlainSocket {
-  PlainSocket() : fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  PlainSocket() : fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    MUSTER_CHECK(fd >= 0, "a test has descriptors left");
+  }
   ~PlainSocket() { close(fd); }
   PlainSocket(const PlainSocket&) = delete;
   PlainSocket& operator=(const PlainSocket&) = delete;

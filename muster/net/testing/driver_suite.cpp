@@ -14,7 +14,7 @@ Host::Host(Rig& rig, const Address& address, std::function<void(End&)> prepare)
   auto listener =
       rig.far().driver.listen(address, [this](std::unique_ptr<Connection> connection) -> Sink& {
         EXPECT_TRUE(loop_.is_held()) << "a connection came without the baton";
-        End& end = ends_.emplace_back(loop_);
+        End& end = add_end();
         end.connection = std::move(connection);
         if (prepare_) prepare_(end);
         ++count_;
@@ -26,6 +26,11 @@ Host::Host(Rig& rig, const Address& address, std::function<void(End&)> prepare)
   }
   listener_ = *std::move(listener);
   address_ = listener_->address();
+}
+
+End& Host::add_end() {
+  const std::lock_guard lock(mutex_);
+  return ends_.emplace_back(loop_);
 }
 
 Host::~Host() {
@@ -40,7 +45,7 @@ void Host::stop_listening() {
 }
 
 End& Host::end(std::size_t index) {
-  const loop::Turn turn(loop_);
+  const std::lock_guard lock(mutex_);
   return *std::next(ends_.begin(), static_cast<std::ptrdiff_t>(index));
 }
 

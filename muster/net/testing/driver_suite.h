@@ -14,6 +14,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,13 @@ class Host {
   End& end(std::size_t index = 0);
 
  private:
+  End& add_end();
+
   loop::Loop& loop_;
   std::function<void(End&)> prepare_;
+  // A mutex and not the baton: whoever waits on the near loop asks for ends too,
+  // and no thread holds two batons.
+  mutable std::mutex mutex_;
   std::list<End> ends_;
   std::unique_ptr<Listener> listener_;
   Address address_;
@@ -101,10 +107,11 @@ bool add_subjects(std::vector<Subject> subjects);
 
 // Whether this build runs at full speed, and so the large cases too.
 #if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-inline constexpr bool kIsFast = true;
+#define MUSTER_IS_FAST 1
 #else
-inline constexpr bool kIsFast = false;
+#define MUSTER_IS_FAST 0
 #endif
+inline constexpr bool kIsFast = MUSTER_IS_FAST != 0;
 
 // A number that the environment may set.
 std::size_t from_environment(const char* name, std::size_t otherwise);

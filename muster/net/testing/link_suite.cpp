@@ -301,9 +301,15 @@ TEST_P(LinkSuite, ALargeFrameBeforeTheProofEndsTheConnection) {
 TEST_P(LinkSuite, ABodyAboveThePeersLimitIsInvalidBeforeAnythingIsSent) {
   Party far(rig->far(), [](EndpointOptions& options) { options.max_body = 100'000; });
   Party near(rig->near());
-  LinkEnd& end = near.connect(far.listen(rig->address()));
-  // Not known yet while the link is being made.
-  ASSERT_TRUE(end.send(message(1, {100'001})));
+  const Address address = far.listen(rig->address());
+  LinkEnd* made = nullptr;
+  {
+    // Not known yet while the link is being made, which it is until this ends.
+    const loop::Turn turn(rig->near().loop);
+    made = &near.connect(address);
+    ASSERT_TRUE(made->send(message(1, {100'001})));
+  }
+  LinkEnd& end = *made;
   ASSERT_TRUE(run_until([&] { return end.is_up() && end.refused_count() == 1; }));
 
   wire::Frame frame = message(2, {100'001});

@@ -1,6 +1,7 @@
 // Bodies: every size, where their bytes lie, and when they are let go.
 
 #include <algorithm>
+#include <cstring>
 
 #include <sys/mman.h>
 
@@ -214,11 +215,15 @@ TEST_P(DriverSuite, AFrameAboveTheMostIsRefusedAndTheConnectionGoesOn) {
   EXPECT_TRUE(is_frame(far.take_frames().back(), {9, {8}}, 5));
 }
 
+#if MUSTER_IS_FAST
+
+bool is_all_zero(std::span<const std::byte> bytes) {
+  return bytes.empty() || (bytes[0] == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
 TEST_P(DriverSuite, ABodyAboveFourGibibytesArrives) {
-  if (!kIsFast)
-    return;  // Minutes with sanitizers, which find nothing here that they do not elsewhere.
   constexpr std::size_t kSize = (std::size_t{4} << 30) + 12'345;
-  constexpr std::size_t kChunk = 16 * kMiB;
   // Reads as zeros, and takes no memory.
   void* const sparse =
       mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -228,15 +233,12 @@ TEST_P(DriverSuite, ABodyAboveFourGibibytesArrives) {
   std::atomic<bool> is_right = true;
   Host& host = listen([&](End& end) {
     end.take = [&](wire::Frame& frame) {
-      const std::span<const std::byte> bytes = frame.parts[0].bytes();
-      if (std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; })) {
-        is_right = false;
-      }
-      got += bytes.size();
+      if (!is_all_zero(frame.parts[0].bytes())) is_right = false;
+      got += frame.parts[0].size();
     };
   });
   End& near = connect(host).first;
-  const std::size_t chunk = std::min(kChunk, near.max_body());
+  const std::size_t chunk = std::min(16 * kMiB, near.max_body());
   Stream stream(near, (kSize + chunk - 1) / chunk, [&](std::size_t index) {
     const std::size_t at = index * chunk;
     return frame_with(Buffer(body.subspan(at, std::min(chunk, kSize - at)), nullptr));
@@ -248,5 +250,7 @@ TEST_P(DriverSuite, ABodyAboveFourGibibytesArrives) {
   EXPECT_TRUE(is_right);
   munmap(sparse, kSize);
 }
+
+#endif
 
 }  // namespace muster::net::testing

@@ -28,7 +28,7 @@
 #include "muster/loop/spin_budget.h"
 #include "muster/loop/timers.h"
 
-struct epoll_event;
+struct epoll_event;  // NOLINT(readability-identifier-naming): the system's.
 
 namespace muster::loop {
 

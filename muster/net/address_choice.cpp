@@ -60,7 +60,10 @@ AddressChoice choose_addresses(std::span<const Address> addresses,
       usable.push_back({&address, std::move(judgement)});
     }
   }
-  std::ranges::stable_sort(usable, {}, [](const Candidate& c) { return c.judgement.rank; });
+  // By rank, then as given: the addresses lie in one array. (std::stable_sort
+  // uses what C++17 has deprecated, and clang says so.)
+  std::ranges::sort(usable, {},
+                    [](const Candidate& c) { return std::pair(c.judgement.rank, c.address); });
 
   AddressChoice choice;
   for (const Candidate& candidate : usable) choice.order.push_back(*candidate.address);

@@ -273,19 +273,19 @@ void Link::attempt_failed(Error why) {
   dialing.next = 0;
   Error all(dialing.is_hopeless ? why.code() : Code::unavailable, dialing.failures);
   // One who was let in before is not put off by a stranger in the peer's place.
-  if (will_retry() && (was_ever_up_ || !dialing.is_hopeless)) return retry_later(std::move(all));
+  if (will_retry() && (was_ever_up_ || !dialing.is_hopeless)) return retry_later(all);
   finish(std::move(all));
 }
 
 void Link::lost(Error why) {
   if (is_closing_) return finish(std::move(why));
   why = std::move(why).during(fmt::format("link to {} at {}", peer_.name, peer_.address));
-  if (will_retry()) return retry_later(std::move(why));
+  if (will_retry()) return retry_later(why);
   sink_->on_down(why, false);
   finish(std::move(why));
 }
 
-void Link::retry_later(Error why) {
+void Link::retry_later(const Error& why) {
   wait_for(dialing_->backoff.next(shared_.options.random()), State::waiting);
   sink_->on_down(why, true);
 }

@@ -170,7 +170,7 @@ class Link final : private Sink, private loop::Flusher {
   void clear_connection();
   void attempt_failed(Error why);
   void lost(Error why);
-  void retry_later(Error why);
+  void retry_later(const Error& why);
   void finish(Error why);
   // Ends the connection because of `why`.
   void fail(Error why);

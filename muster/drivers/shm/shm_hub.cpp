@@ -90,10 +90,10 @@ void ShmHub::make_hot(ShmConnection& connection) {
 
 void ShmHub::cool(ShmConnection& connection) {
   // What comes between the last look and this is seen by the look that follows.
-  if (connection.listen_by_bell())
-    loop_.post([this, slot = connection.slot()] {
-      if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
-    });
+  if (!connection.listen_by_bell()) return;
+  loop_.post([this, slot = connection.slot()] {
+    if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
+  });
 }
 
 void ShmHub::bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory) {

@@ -11,8 +11,8 @@ class SystemClock final : public Clock {
 }  // namespace
 
 const Clock& system_clock() {
-  static const SystemClock clock;
-  return clock;
+  static const SystemClock kClock;
+  return kClock;
 }
 
 }  // namespace muster

@@ -94,6 +94,12 @@ void ShmListener::on_ready(std::uint32_t) {
       refuse(Error(Code::invalid, "it belongs to another user"));
       continue;
     }
+    // Whoever dials says its part at once, so it is there already as a rule.
+    Result<std::optional<ReceivedMessage>> hello = receive_message(socket.get());
+    if (!hello || *hello) {
+      welcome(std::move(socket), *credentials, std::move(hello));
+      continue;
+    }
     if (guests_.size() == kMostGuests) {
       refuse(Error(Code::overloaded, "too many at the door"));
       guests_.pop_front();
@@ -109,6 +115,11 @@ void ShmListener::admit(Guest& guest) {
   Descriptor socket = std::move(guest.socket());
   const Credentials credentials = guest.credentials();
   dismiss(guest);
+  welcome(std::move(socket), credentials, std::move(hello));
+}
+
+void ShmListener::welcome(Descriptor socket, const Credentials& credentials,
+                          Result<std::optional<ReceivedMessage>> hello) {
   if (!hello || (*hello)->size == 0) return;  // It went away by itself.
   auto connection = ShmConnection::answer(hub_, std::move(socket), credentials, std::move(**hello));
   if (!connection) return refuse(connection.error());

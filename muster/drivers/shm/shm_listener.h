@@ -4,7 +4,7 @@
 
 #include <list>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "muster/base/log.h"
 #include "muster/drivers/shm/shm_hub.h"
@@ -26,6 +26,8 @@ class ShmListener final : public net::Listener, private loop::FdHandler {
   ShmListener(ShmHub& hub, net::Address address, net::Driver::Accept accept, Descriptor socket);
   void on_ready(std::uint32_t events) override;
   void admit(Guest& guest);
+  void welcome(Descriptor socket, const Credentials& credentials,
+               Result<std::optional<ReceivedMessage>> hello);
   void dismiss(Guest& guest);
   void refuse(const Error& why);
 

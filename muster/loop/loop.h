@@ -56,7 +56,8 @@ class Loop {
 
   // Any thread, not under the baton. Drives the loop, or lets another thread
   // drive it, until `done()` holds; false if the deadline came first. `done`
-  // is called under the baton, also by other threads; it must be cheap.
+  // is called under the baton, also by other threads and again after it has
+  // held; it must be cheap.
   bool wait_until(const std::function<bool()>& done, TimePoint deadline = kForever);
 
   // Any thread. The loop's clock.

@@ -56,6 +56,8 @@ Status Conversation::send(Buffer body, TimePoint deadline) {
 
 // Under the baton. True if there is something to give, or never will be.
 bool Conversation::take_arrived() {
+  // The loop may ask again after it was told yes.
+  if (next_ < taken_.size()) return true;
   if (arrived_.empty()) return end_.has_value();
   taken_.clear();
   taken_.swap(arrived_);

@@ -133,13 +133,9 @@ Status ShmConnection::take_frame(std::span<const std::byte> body) {
 // Gives the frame its parts: those that came inside, and places for the others.
 Status ShmConnection::copy_inside(std::span<const std::byte> inside, wire::Frame& frame) {
   std::size_t small = 0;
-  std::size_t small_count = 0;
   std::size_t part_count = 0;
   for (const PartPlan& plan : read_plans_) {
-    if (plan.how == How::inside && plan.size < net::kLargePart) {
-      small += aligned(plan.size);
-      ++small_count;
-    }
+    if (plan.how == How::inside && plan.size < net::kLargePart) small += aligned(plan.size);
     if (plan.how == How::bundled) part_count = read_plans_.size() - 1;
   }
   if (part_count == 0) part_count = read_plans_.size();

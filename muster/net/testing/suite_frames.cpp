@@ -50,7 +50,7 @@ TEST_P(DriverSuite, WhatIsSentBeforeTheConnectionStandsArrivesFirst) {
 
 TEST_P(DriverSuite, TheOneWhoAcceptsMaySendAtOnce) {
   const Shape shape{16, {100}};
-  Host& host = listen([&](End& end) { EXPECT_TRUE(end.send(make_frame(shape, 3))); });
+  Host& host = listen([shape](End& end) { EXPECT_TRUE(end.send(make_frame(shape, 3))); });
 
   End& near = dial(host);
 

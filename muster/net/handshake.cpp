@@ -9,7 +9,7 @@
 namespace muster::net {
 namespace {
 
-// Offsets of hello and answer; wire-link.md has the same as tables.
+// Offsets of hello and answer; wire.md has the same as tables.
 constexpr std::uint32_t kMagic = 0x4b4c534d;  // "MSLK"
 constexpr std::size_t kAtLowest = 4;
 constexpr std::size_t kAtHighest = 5;

@@ -7,7 +7,7 @@
 //   server  welcome
 //
 // Either may answer with refuse(code, text) instead. Pure: bytes in, bytes
-// out; randomness is passed in. docs/reference/wire-link.md has the tables.
+// out; randomness is passed in. docs/reference/wire.md has the tables.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // The link's own 32 bytes at the start of every frame's head.
 //
 // What the user of a link wants in the head follows from byte kLinkHead on.
-// docs/reference/wire-link.md has the table. Pure.
+// docs/reference/wire.md has the table. Pure.
 
 #pragma once
 

@@ -232,8 +232,14 @@ TEST_P(LinkSuite, AWrongTokenLetsNobodyInAndBothAreToldWhy) {
              [](EndpointOptions& options) { options.token = token("not the token of the rest"); });
   const Address address = far.listen(rig->address());
 
-  LinkEnd& end = near.connect(address, kReconnecting);
-  ASSERT_TRUE(end.send(message(1)));
+  LinkEnd* made = nullptr;
+  {
+    // In one turn, so that the refusal cannot come in between.
+    const loop::Turn turn(rig->near().loop);
+    made = &near.connect(address, kReconnecting);
+    ASSERT_TRUE(made->send(message(1)));
+  }
+  LinkEnd& end = *made;
 
   ASSERT_TRUE(run_until([&] { return end.is_closed(); }));
   EXPECT_EQ(end.closed_with().code(), Code::invalid);

@@ -126,7 +126,6 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
 
   std::vector<PartPlan> plans_;  // Of the frame at hand, going out.
   std::vector<PartPlan> read_plans_;
-  std::size_t small_count_ = 0;
   Buffer bundle_;
   arena::Holdings holdings_;
   arena::SentSegments sent_;

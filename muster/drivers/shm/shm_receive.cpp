@@ -78,19 +78,20 @@ WritableBuffer ShmConnection::memory_for(const wire::Head& head, std::size_t par
 bool ShmConnection::take_small_frame(std::span<const std::byte> body) {
   wire::Frame frame;
   std::array<std::uint32_t, kSmallParts> sizes;
-  const std::size_t at = read_small_record(body, frame.head, sizes, small_count_);
+  std::size_t count = 0;
+  const std::size_t at = read_small_record(body, frame.head, sizes, count);
   if (at == 0) return false;
   const std::size_t inside = body.size() - at;
-  if (small_count_ > 0) {
+  if (count > 0) {
     WritableBuffer block = hub_.pool().take(inside);
     if (block.data() == nullptr) return false;
     std::memcpy(block.data(), body.data() + at, inside);
-    if (small_count_ == 1) {
+    if (count == 1) {
       frame.parts.push_back(std::move(block).freeze(sizes[0]));
     } else {
       const Buffer joined = std::move(block).freeze();
       std::size_t offset = 0;
-      for (std::size_t i = 0; i < small_count_; ++i) {
+      for (std::size_t i = 0; i < count; ++i) {
         frame.parts.push_back(joined.slice(offset, sizes[i]));
         offset += aligned(sizes[i]);
       }

@@ -1,0 +1,93 @@
+// The seam between proxies and whatever knows who is there: a registry tells
+// each member of a group about all the others.
+//
+// Everything here happens under the loop's baton. Names are stable and
+// incarnations count up: a component that comes back under its name is the same
+// one with a higher incarnation, and what still bears a lower one is fenced.
+// Within one lease after the last fault all members agree on names and
+// incarnations. Every registry passes msg/testing/registry_suite.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/base/clock.h"
+#include "muster/base/id.h"
+#include "muster/base/result.h"
+
+namespace muster::msg {
+
+// One component of a group, as the registry knows it.
+struct Member {
+  std::string name;
+  std::string type;
+  Id id;                               // Of this incarnation; links prove it.
+  std::uint64_t incarnation = 0;       // Counts up per name; 0: not given yet.
+  std::vector<std::string> addresses;  // The best first.
+
+  bool operator==(const Member&) const = default;
+};
+
+// Who hears from a registry. Outlives its membership, and must not destroy it
+// from inside a call but for on_ended().
+class RegistrySink {
+ public:
+  // The registry has taken us in, with this incarnation, and everybody it knows
+  // has been told by on_joined() before. Again after each time that it was lost.
+  virtual void on_admitted(const Member& self) = 0;
+
+  // A component that was not there, or is there with a higher incarnation or
+  // other addresses than was told last. Never ourselves.
+  virtual void on_joined(const Member& member) = 0;
+
+  // It said goodbye.
+  virtual void on_left(const Member& member) = 0;
+
+  // It is gone without a goodbye: its process died, or its lease ran out.
+  virtual void on_lost(const Member& member, const Error& why) = 0;
+
+  // The registry cannot be reached. What it said last stands; it is tried
+  // again until the membership ends, and on_admitted() follows.
+  virtual void on_unreachable(const Error& why) = 0;
+
+  // The last call, exactly once, never from inside join() or leave():
+  // Code::cancelled after leave(); fenced (Code::invalid) if a younger
+  // incarnation bears our name; any other error if the registry will not have
+  // us. The membership may be destroyed here.
+  virtual void on_ended(Error why) = 0;
+
+ protected:
+  ~RegistrySink() = default;
+};
+
+class Membership {
+ public:
+  // Goes without a goodbye, as a dying process does; its sink hears nothing more.
+  virtual ~Membership() = default;
+
+  // Says goodbye; on_ended() follows, within a deadline of the registry's.
+  virtual void leave() = 0;
+};
+
+struct JoinRequest {
+  std::string group;
+  Member self;  // Its incarnation is the registry's to give.
+  // How long the registry keeps a member that it does not hear from, where it
+  // has no better means to know.
+  Duration lease = std::chrono::milliseconds(2800);
+};
+
+class Registry {
+ public:
+  virtual ~Registry() = default;  // After its memberships.
+
+  // Announces `request.self` and watches its group. Code::invalid for names
+  // that cannot be; all else is told to the sink.
+  virtual Result<std::unique_ptr<Membership>> join(const JoinRequest& request,
+                                                   RegistrySink& sink) = 0;
+};
+
+}  // namespace muster::msg

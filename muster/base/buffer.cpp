@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "muster/base/small_block.h"
+
 namespace muster {
 namespace {
 
@@ -71,6 +73,7 @@ Buffer Buffer::slice(std::size_t offset, std::size_t count) const {
 }
 
 WritableBuffer WritableBuffer::on_heap(std::size_t size) {
+  if (size <= kSmallBlock) return take_small_block(size);
   HeapOwner* owner = HeapOwner::make(size);
   return {std::span(owner->bytes(), size), owner};
 }

@@ -7,6 +7,8 @@
 
 #include <sys/mman.h>
 
+#include "muster/base/small_block.h"
+
 namespace muster {
 namespace {
 
@@ -144,6 +146,7 @@ BufferPool::~BufferPool() {
 }
 
 WritableBuffer BufferPool::take(std::size_t size) {
+  if (size <= kSmallBlock) return take_small_block(size);
   const int index = class_of(size);
   if (index >= kClasses) return {};
   Shared& shared = *shared_;

@@ -84,9 +84,9 @@ TEST(BufferPool, BuffersOutliveIt) {
   Buffer survivor;
   {
     BufferPool pool;
-    WritableBuffer out = pool.take(8);
+    WritableBuffer out = pool.take(1000);
     std::memcpy(out.data(), "survivor", 8);
-    survivor = std::move(out).freeze();
+    survivor = std::move(out).freeze(8);
   }
   EXPECT_EQ(survivor.text(), "survivor");
 }
@@ -95,7 +95,7 @@ TEST(BufferPool, TakesBackWhatOtherThreadsLetGo) {
   BufferPool pool;
   for (int round = 0; round < 1000; ++round) {
     Buffer buffer =
-        pool.take(256).owner() != nullptr ? std::move(pool.take(256)).freeze() : Buffer();
+        pool.take(300).owner() != nullptr ? std::move(pool.take(300)).freeze() : Buffer();
     std::thread([moved = std::move(buffer)] {}).join();
   }
   EXPECT_LE(pool.idle(), 4096u);

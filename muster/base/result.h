@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -14,23 +16,31 @@ namespace muster {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  Result(Result&&) noexcept = default;
+  Result& operator=(Result&&) noexcept = default;
+  Result(const Result& other)
+      : value_(other.value_),
+        error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+  Result& operator=(const Result& other) { return *this = Result(other); }
+  ~Result() = default;
 
-  explicit operator bool() const { return state_.index() == 0; }
-  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return error_ == nullptr; }
+  bool has_value() const { return error_ == nullptr; }
 
-  T& operator*() & { return *std::get_if<0>(&state_); }
-  const T& operator*() const& { return *std::get_if<0>(&state_); }
-  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
-  T* operator->() { return std::get_if<0>(&state_); }
-  const T* operator->() const { return std::get_if<0>(&state_); }
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return *std::move(value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
 
-  const Error& error() const& { return *std::get_if<1>(&state_); }
-  Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  std::unique_ptr<Error> error_;  // Apart, so that success is cheap to hand on.
 };
 
 // What an operation returns that has nothing to give but may fail.

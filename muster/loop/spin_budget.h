@@ -1,8 +1,8 @@
-// How long a wait looks again and again before it sleeps. Pure.
+// How long a thread looks again and again before it sleeps. Pure.
 //
 // A spin that pays saves two wake-ups; one that does not is a core taken from
 // somebody else. So it is trusted as long as it works, gives up soon when it
-// does not, and is tried again now and then where waits are short.
+// does not, and is tried again now and then where sleeps are short.
 
 #pragma once
 
@@ -14,19 +14,19 @@ class SpinBudget {
  public:
   explicit SpinBudget(Duration longest) : longest_(longest) {}
 
-  // For the wait that begins now.
+  // For the spin that begins now.
   Duration next() const { return trust_ > 0 ? longest_ : Duration::zero(); }
 
-  // The wait ended before it slept.
+  // Something came while it looked.
   void ended_awake() { trust_ = trust_ + 4 > kMost ? kMost : trust_ + 4; }
 
-  // The wait slept, `waited` in all, after a spin if `spun`.
-  void ended_asleep(Duration waited, bool spun) {
+  // It slept for so long, after a spin if `spun`.
+  void ended_asleep(Duration slept, bool spun) {
     if (spun) trust_ /= 2;
     if (trust_ > 0) return;
-    // Short waits would have been caught by a spin, if a processor is free for
+    // Short sleeps would have been caught by a spin, if a processor is free for
     // the peer. Whether one is can only be found out by trying.
-    if (waited < 2 * longest_ && ++short_waits_ >= kProbeEvery) {
+    if (slept < 2 * longest_ && ++short_waits_ >= kProbeEvery) {
       short_waits_ = 0;
       trust_ = 1;
     }

@@ -15,10 +15,10 @@ struct Loop::Waiter {
   const std::function<bool()>* done = nullptr;
   TimePoint deadline = kForever;
   bool is_keeper = false;
-  bool is_asleep = false;  // Somebody else must tell it that it is done.
-  bool is_parked = false;  // Asleep in epoll, else on its own word.
-  bool slept = false;
-  bool spun = false;
+  bool is_asleep = false;   // Somebody else must tell it that it is done.
+  bool is_parked = false;   // Asleep in epoll, else on its own word.
+  bool spun = false;        // Since it last slept.
+  std::uint32_t looks = 0;  // Of the spin that goes on.
   TimePoint spins_until{};
   std::atomic<std::uint32_t> word{0};
 

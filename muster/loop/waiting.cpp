@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ timespec to_timespec(Duration duration) {
 constexpr std::uint32_t kRestEvery = 64;
 // Rounds of a busy driver between two looks at its deadline.
 constexpr std::uint32_t kDeadlineEvery = 16;
+// Looks of one who spins between two at the clock, which costs more than they do.
+constexpr std::uint32_t kClockEvery = 32;
 
 }  // namespace
 
@@ -69,25 +72,19 @@ bool Loop::lead(Waiter& me) {
     ++drives_;
     is_driven_ = true;
   }
-  me.slept = me.spun = false;
-  const TimePoint start = now();
   for (;;) {
     if (baton_.is_wanted()) give_way();
     const bool busy = work();
-    if (me.is_done()) {
-      if (!me.slept && me.spun) budget_.ended_awake();
-      if (me.slept) budget_.ended_asleep(now() - start, me.spun);
-      return true;
-    }
+    if (me.is_done()) return true;
     if (leader_ != &me || (me.is_keeper && is_stopping_)) return false;
     if (waiters_.size() > 1 || me.is_keeper) settle_waiters();
     if (busy && rounds_ % kDeadlineEvery != 0) continue;
     if (me.deadline != kForever && now() >= me.deadline) return false;
-    if (busy) {
-      me.spins_until = {};
+    if (busy) continue;
+    if (spin(me)) {
+      if (me.is_done()) return true;
       continue;
     }
-    if (!me.slept && spin(me)) continue;
     park(me);
     timers_.run(now());
   }
@@ -100,19 +97,27 @@ bool Loop::spin(Waiter& me) {
     return false;
   }
   me.spun = true;
-  // Interrupted, it goes on where it was: visitors must not keep it awake.
-  if (me.spins_until == TimePoint{}) me.spins_until = now() + budget_.next();
-  const TimePoint until = std::min({me.spins_until, me.deadline, timers_.next()});
-  for (int look = 1;; ++look) {
+  for (;;) {
     if (poll_all()) {
+      me.looks = 0;
       me.spins_until = {};
+      budget_.ended_awake();
       flush();
       return true;
     }
     if (!inbox_.empty() || baton_.is_wanted()) return true;
-    if (look % 16 == 0 && now() >= until) return false;
+    // Interrupted, it goes on where it was: visitors must not keep it awake.
+    if (++me.looks % kClockEvery == 0 && is_spin_over(me)) return false;
     pause();
   }
+}
+
+bool Loop::is_spin_over(Waiter& me) const {
+  const TimePoint moment = now();
+  if (me.spins_until == TimePoint{}) me.spins_until = moment + budget_.next();
+  if (moment < std::min({me.spins_until, me.deadline, timers_.next()})) return false;
+  me.spins_until = {};
+  return true;
 }
 
 bool Loop::arm_all() {
@@ -132,11 +137,12 @@ void Loop::park(Waiter& me) {
     return;
   }
   is_armed_ = true;
-  me.slept = me.is_asleep = me.is_parked = true;
+  me.is_asleep = me.is_parked = true;
   ++parked_;
   const TimePoint until = std::min(me.deadline, timers_.next());
   parked_until_ = until;
-  const Duration patience = until == kForever ? Duration::zero() : until - now();
+  const TimePoint start = now();
+  const Duration patience = until == kForever ? Duration::zero() : until - start;
   const timespec timeout = to_timespec(std::max(patience, Duration::zero()));
 
   give();
@@ -147,6 +153,7 @@ void Loop::park(Waiter& me) {
   --parked_;
   me.is_asleep = me.is_parked = false;
   disarm_all();
+  if (!me.is_keeper) budget_.ended_asleep(now() - start, std::exchange(me.spun, false));
   if (count > 0) dispatch(std::span(events).first(count));
 }
 

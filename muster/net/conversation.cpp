@@ -3,6 +3,14 @@
 #include <utility>
 
 namespace muster::net {
+namespace {
+
+// Messages that may wait in the link while their sender goes on. With more it
+// drives the loop until they have left, which is cheaper than leaving that to
+// others.
+constexpr std::size_t kMostQueued = 4;
+
+}  // namespace
 
 Conversation::~Conversation() {
   const loop::Turn turn(loop_);
@@ -40,15 +48,15 @@ Status Conversation::send(Buffer body, TimePoint deadline) {
   frame.head.resize(kLinkHead);
   frame.parts.push_back(std::move(body));
   for (;;) {
-    std::uint64_t seen = 0;
     {
       const loop::Turn turn(loop_);
       if (link_ == nullptr || end_) return ended();
-      Status sent = link_->send(frame);
-      if (sent || sent.error().code() != Code::overloaded) return sent;
-      seen = rooms_;
+      if (link_->queued() < kMostQueued) {
+        Status sent = link_->send(frame);
+        if (sent || sent.error().code() != Code::overloaded) return sent;
+      }
     }
-    if (!loop_.wait_until([this, seen] { return rooms_ != seen || end_; }, deadline)) {
+    if (!loop_.wait_until([this] { return link_->queued() == 0 || end_; }, deadline)) {
       return Error(Code::timeout, "the link had no room before the deadline");
     }
   }

@@ -56,7 +56,6 @@ class Conversation final : private LinkSink {
 
   void on_up(Link& link) override;
   void on_message(wire::Frame& frame, Lane lane, std::size_t cost) override;
-  void on_room() override { ++rooms_; }
   void on_closed(Error why) override { end_ = std::move(why); }
 
   loop::Loop& loop_;
@@ -64,7 +63,6 @@ class Conversation final : private LinkSink {
   std::unique_ptr<Link> link_;
   bool is_up_ = false;
   std::optional<Error> end_;
-  std::uint64_t rooms_ = 0;
   std::vector<Buffer> arrived_;  // Guarded by the baton.
   std::size_t arrived_cost_ = 0;
   std::vector<Buffer> taken_;  // The caller's own.

@@ -130,6 +130,8 @@ class Link final : private Sink, private loop::Flusher {
   bool is_up() const { return state_ == State::up; }
   // Of use while the link is up, or was.
   const LinkPeer& peer() const { return peer_; }
+  // Messages that wait here, large ones under way among them.
+  std::size_t queued() const { return lanes_.count(); }
   LinkCounters counters() const;
 
  private:

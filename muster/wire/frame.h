@@ -30,8 +30,10 @@ class Head {
 
   void assign(std::span<const std::byte> bytes) {
     size_ = static_cast<std::uint8_t>(bytes.size() < kMaxHead ? bytes.size() : kMaxHead);
-    if (size_ > 0) std::memcpy(bytes_.data(), bytes.data(), size_);
+    copy_head(bytes_.data(), bytes.data(), size_);
   }
+  // Puts the bytes where the caller has room for them.
+  void copy_to(std::byte* out) const { copy_head(out, bytes_.data(), size_); }
   // Room for `size` bytes, to be written by the caller.
   std::span<std::byte> resize(std::size_t size) {
     size_ = static_cast<std::uint8_t>(size < kMaxHead ? size : kMaxHead);
@@ -42,8 +44,18 @@ class Head {
   std::size_t size() const { return size_; }
 
  private:
+  // Most heads have just this size, and a copy of known size is a few instructions.
+  static constexpr std::size_t kUsual = 32;
+  static void copy_head(std::byte* to, const std::byte* from, std::size_t size) {
+    if (size == kUsual) {
+      std::memcpy(to, from, kUsual);
+    } else if (size > 0) {
+      std::memcpy(to, from, size);
+    }
+  }
+
+  alignas(16) std::array<std::byte, kMaxHead> bytes_;  // Only the first size_ are ever read.
   std::uint8_t size_ = 0;
-  std::array<std::byte, kMaxHead> bytes_;  // Not cleared: only the first size_ are ever read.
 };
 
 // The parts of a frame: a vector that keeps the first few inside itself.

@@ -49,8 +49,7 @@ void Door::free_slot(std::uint32_t slot) {
   free_.push_back(slot);
 }
 
-bool Door::answer(const std::function<void(std::uint32_t)>& visit) {
-  if (page().summary.load(std::memory_order_relaxed) == 0) return false;
+void Door::answer(const std::function<void(std::uint32_t)>& visit) {
   std::uint64_t words = page().summary.exchange(0, std::memory_order_seq_cst);
   while (words != 0) {
     const int word = std::countr_zero(words);
@@ -62,7 +61,6 @@ bool Door::answer(const std::function<void(std::uint32_t)>& visit) {
       visit(static_cast<std::uint32_t>(word * 64 + bit));
     }
   }
-  return true;
 }
 
 Result<PeerDoor> PeerDoor::open(int door, int wake, std::uint32_t slot) {

@@ -39,9 +39,9 @@ class Door {
   Result<std::uint32_t> take_slot();
   void free_slot(std::uint32_t slot);
 
-  // Calls `visit` with each slot that was rung since. True if any was.
-  bool answer(const std::function<void(std::uint32_t)>& visit);
   bool has_rung() const { return page().summary.load(std::memory_order_seq_cst) != 0; }
+  // Calls `visit` with each slot that was rung since.
+  void answer(const std::function<void(std::uint32_t)>& visit);
 
   // From now on peers write the wake descriptor. The caller looks again.
   void park() { page().is_parked.exchange(1, std::memory_order_seq_cst); }

@@ -46,7 +46,7 @@ void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plan
     store<std::uint64_t>(out + 16, plan.slot);
     out += kElsewhere;
   }
-  std::memcpy(out, frame.head.bytes().data(), frame.head.size());
+  frame.head.copy_to(out);
   out += aligned(frame.head.size());
   for (std::size_t i = 0; i < frame.parts.size(); ++i) {
     if (plans[i].how != How::inside || plans[i].size == 0) continue;
@@ -128,7 +128,7 @@ void write_small_record(const wire::Frame& frame, std::byte* out) {
     store<std::uint64_t>(out, part.size());
     out += kPlan;
   }
-  std::memcpy(out, frame.head.bytes().data(), head_size);
+  frame.head.copy_to(out);
   out += aligned(head_size);
   for (const Buffer& part : frame.parts) {
     if (part.empty()) continue;

@@ -48,6 +48,18 @@ TEST_F(Ring, NothingIsSeenBeforeItIsPublished) {
   EXPECT_EQ(record->body[0], std::byte{'a'});
 }
 
+TEST_F(Ring, OfABurstOnlyTheLastIsHeldBack) {
+  ASSERT_TRUE(put(1, 8, 'a'));
+  ASSERT_TRUE(put(2, 200, 'b'));
+  const auto first = next();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->kind, 1);
+  reader.pop();
+  EXPECT_FALSE(next());
+  writer.publish();
+  EXPECT_EQ(next().value().kind, 2);
+}
+
 TEST_F(Ring, PublishTellsWhetherTheReaderWantsToBeRung) {
   put(1, 8, 'a');
   EXPECT_FALSE(writer.publish());
@@ -116,7 +128,7 @@ TEST_F(Ring, AWriterThatAskedForRoomIsToldOnceThereIs) {
     const auto record = next();
     if (!record) break;
     reader.pop();
-    if (reader.writer_wants_room() && reader.publish()) ++rung;
+    if (reader.is_behind_when_dry() && reader.publish()) ++rung;
   }
   EXPECT_EQ(rung, 1u);
   reader.publish();
@@ -130,10 +142,15 @@ TEST_F(Ring, HostileContentsNeverLeadOutside) {
   for (int round = 0; round < 20'000; ++round) {
     RingReader fresh(*header, data.get());
     for (int step = 0; step < 8; ++step) {
-      header->head = random() % 4 == 0 ? random() : random() % kRingCapacity;
-      for (int i = 0; i < 4; ++i) {
-        const std::uint64_t word = random() % 2 == 0 ? random() % 4096 : random();
-        std::memcpy(data.get() + random() % 256 * 8, &word, sizeof word);
+      for (int i = 0; i < 24; ++i) {
+        const RecordHeader word{
+            static_cast<std::uint32_t>(random() % 2 == 0 ? random() % 128 * 8 : random()),
+            static_cast<std::uint16_t>(random() % 3), 0};
+        std::memcpy(data.get() + random() % 64 * kRecordStep, &word, sizeof word);
+      }
+      if (random() % 8 == 0) {
+        const RecordHeader far{static_cast<std::uint32_t>(kRingCapacity - random() % 40 * 8), 1, 0};
+        std::memcpy(data.get(), &far, sizeof far);
       }
       RingReader::Record record;
       const RingReader::Found found = fresh.next(record);

@@ -201,6 +201,7 @@ void ShmConnection::listen_by_polling() {
 bool ShmConnection::listen_by_bell() {
   if (!reader_ || has_ended_) return false;
   reader_->arm();
+  if (wanted_room_ > 1 && writer_->ask_for_room(wanted_room_)) return true;
   // Waiting for the peer to finish a piece is not work: it rings when it has.
   if (!incoming_.empty()) return false;
   return reader_->has_more();

@@ -102,12 +102,16 @@ void ShmHub::bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> me
 }
 
 bool ShmHub::poll() {
-  bool busy = door_->answer([this](std::uint32_t slot) {
-    if (slot >= by_slot_.size() || by_slot_[slot] == nullptr) return;
-    make_hot(*by_slot_[slot]);
-  });
+  bool busy = door_->has_rung();
+  if (busy) {
+    door_->answer([this](std::uint32_t slot) {
+      if (slot < by_slot_.size() && by_slot_[slot] != nullptr) make_hot(*by_slot_[slot]);
+    });
+  }
   // By index: what a frame leads to may end links.
-  for (std::size_t i = 0; i < hot_.size(); ++i) busy |= hot_[i]->poll();
+  for (std::size_t i = 0; i < hot_.size(); ++i) {
+    if (hot_[i]->may_have_work()) busy |= hot_[i]->poll();
+  }
   return busy;
 }
 

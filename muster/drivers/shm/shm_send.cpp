@@ -38,6 +38,7 @@ std::size_t ShmConnection::max_body() const {
 
 Status ShmConnection::send(wire::Frame& frame) {
   if (has_ended_) return Error(Code::unavailable, "the connection has ended");
+  has_sent_ = true;
   if (is_small(frame) && send_small(frame)) return ok();
   if (frame.parts.size() > wire::kMaxParts) {
     return Error(Code::invalid, "a frame of " + std::to_string(frame.parts.size()) +
@@ -60,6 +61,7 @@ Status ShmConnection::send(wire::Frame& frame) {
   if (record == nullptr) {
     undo_plans();
     wanted_room_ = size;
+    hub_.make_hot(*this);
     // What was written before must be seen, or there will never be room.
     hub_.loop().flush_later(*this);
     return ring_is_full();
@@ -248,7 +250,7 @@ bool ShmConnection::help_with_offers() {
 }
 
 void ShmConnection::tell_of_room() {
-  if (wanted_room_ > 1 && !writer_->ask_for_room(wanted_room_)) return;
+  if (wanted_room_ > 1 && !writer_->has_room(wanted_room_)) return;
   if (free_cells_.empty()) return;
   wanted_room_ = 0;
   if (!release_batch_.empty()) send_releases();

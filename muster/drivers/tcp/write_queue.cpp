@@ -26,7 +26,7 @@ bool WriteQueue::push(wire::Frame& frame) {
   if (!reserve(opening)) return false;
   std::byte* const at = stage(opening);
   wire::write_prefix(frame, {at, prefix});
-  if (frame.head.size() > 0) std::memcpy(at + prefix, frame.head.bytes().data(), frame.head.size());
+  frame.head.copy_to(at + prefix);
   for (Buffer& part : frame.parts) {
     if (part.empty()) continue;
     if (part.size() <= kCopied && reserve(part.size())) {

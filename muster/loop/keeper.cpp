@@ -1,24 +1,35 @@
 // The keeper: drives the loop while no user's thread does. Runs no user code.
 
 #include <array>
+#include <utility>
 
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "muster/loop/loop.h"
 #include "muster/loop/waiter.h"
 
 namespace muster::loop {
+namespace {
+
+// How often the keeper looks after what was left for soon, and how many looks
+// that find nothing it takes to go back to its other work.
+constexpr Duration kGlance = std::chrono::microseconds(50);
+constexpr int kIdleGlances = 20;
+
+}  // namespace
 
 void Loop::keep() {
+  prctl(PR_SET_TIMERSLACK, 1);  // Or a glance would come twice as late.
   Waiter me;
   me.is_keeper = true;
   take();
   std::uint64_t seen = 0;
   while (!is_stopping_) {
-    if (flush_those_due()) flush();
+    if (!soon_.empty()) watch_what_is_held();
     if (leader_ == nullptr && !is_driven_) {
       leader_ = &me;
       lead(me);
@@ -43,6 +54,29 @@ void Loop::keep() {
     keeper_sleeps_deep_ = false;
   }
   give();
+}
+
+// What was left for soon is done by whoever left it, once there is enough of it,
+// or by the keeper when it has lain for a glance. To be called for each would
+// cost more than it saves, so the keeper stays near while more comes.
+void Loop::watch_what_is_held() {
+  keeper_watches_ = true;
+  std::uint64_t seen = leavings_;
+  for (int idle = 0; idle < kIdleGlances && !is_stopping_; ++idle) {
+    const std::uint32_t word = keeper_word_.load(std::memory_order_relaxed);
+    give();
+    futex_wait(keeper_word_, word, kGlance);
+    take();
+    if (leader_ == nullptr) {
+      poll_all();
+      timers_.run(now());
+      poll_descriptors();
+    }
+    if (seen == leavings_ && flush_those_due()) idle = 0;
+    if (std::exchange(seen, leavings_) != leavings_) idle = 0;
+    flush();
+  }
+  keeper_watches_ = false;
 }
 
 void Loop::wake_keeper() {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "muster/base/check.h"
+#include "muster/loop/waiter.h"
 
 namespace muster::loop {
 namespace {
@@ -154,8 +155,11 @@ void Loop::flush_soon(Flusher& flusher) {
   if (flusher.is_due_soon) return;
   flusher.is_due_soon = true;
   soon_.push_back(&flusher);
-  if (parked_ > 0) return wake_parked();
-  if (leader_ == nullptr) wake_keeper();
+  ++leavings_;
+  if (keeper_watches_) return;
+  if (leader_ == nullptr) return wake_keeper();
+  if (leader_->is_keeper) return call_keeper_out();
+  if (parked_ > 0) wake_parked();
 }
 
 bool Loop::flush_those_due() {

@@ -74,8 +74,8 @@ class Loop {
 
   // Calls `flusher` once before the baton is given up.
   void flush_later(Flusher& flusher);
-  // Calls `flusher` once, by whoever drives next, the keeper if nobody does:
-  // in tens of microseconds. For work that grows cheaper by waiting a little.
+  // Calls `flusher` once, by whoever drives next, the keeper if nobody does: in
+  // about a hundred microseconds. For work that grows cheaper by waiting a little.
   void flush_soon(Flusher& flusher);
   // Drops both kinds of call.
   void forget(Flusher& flusher);
@@ -142,6 +142,7 @@ class Loop {
 
   // The keeper (keeper.cpp).
   void keep();
+  void watch_what_is_held();
   void wake_keeper();
   int sleep_as_keeper(std::span<::epoll_event> events, const ::timespec* patience);
   void call_keeper_out();
@@ -175,6 +176,8 @@ class Loop {
   bool is_driven_ = false;           // By a user's thread, since the keeper last looked.
   std::uint64_t drives_ = 0;         // Waits of user threads that drove the loop.
   bool keeper_sleeps_deep_ = false;  // Until it is woken, not for a moment.
+  bool keeper_watches_ = false;      // What was left for soon: it need not be told.
+  std::uint64_t leavings_ = 0;       // How often something was left for soon.
   std::atomic<std::uint32_t> keeper_word_{0};
 };
 

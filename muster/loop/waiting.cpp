@@ -86,6 +86,7 @@ bool Loop::lead(Waiter& me) {
       continue;
     }
     park(me);
+    if (me.is_keeper && !soon_.empty()) return false;
     timers_.run(now());
   }
 }

@@ -123,7 +123,7 @@ std::vector<GoldenValue> golden_values() {
        Value::List{Buffer(), blob(1), blob(63), blob(64), blob(256)}},
       {"lists", "Lists of 0, 15 and 16 values, nested.",
        Value::List{Value::List{}, Value::List(15, 7),
-                   Value::List(16, Value::List{Value::List{true}})}},
+                   Value::List(16, Value::List{Value(Value::List{true})})}},
       {"maps", "Maps of 0 and 16 entries, with keys of several kinds and one that comes twice.",
        Value::Map{{"empty", Value::Map{}},
                   {"wide", Value::Map(16, {"again", 1})},

@@ -76,12 +76,12 @@ TEST(Value, IsChangedInPlaceThroughFind) {
 }
 
 TEST(Value, ChangesNoCopyOfItself) {
-  Value original = Value::List{Value::List{1}};
+  Value original = Value::List{Value(Value::List{1})};
   const Value copy = original;
 
   original.as_list()->front().as_list()->push_back(2);
 
-  EXPECT_EQ(copy, Value(Value::List{Value::List{1}}));
+  EXPECT_EQ(copy, Value(Value::List{Value(Value::List{1})}));
   EXPECT_NE(copy, original);
 }
 

@@ -21,63 +21,11 @@ namespace muster::tests {
 namespace {
 
 using loop::Loop;
-using loop::Timer;
 using loop::Turn;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TimePoint now() { return system_clock().now(); }
-
-// Ready when its descriptor is: the parent has closed its end.
-class EndOfWork final : public loop::FdHandler {
- public:
-  void on_ready(std::uint32_t) override { has_come = true; }
-  bool has_come = false;
-};
-
-// Arguments: descriptor to say "ready" on, descriptor whose end is the end of work.
-int idle(const std::vector<std::string>& arguments) {
-  auto loop = *Loop::make();
-  EndOfWork end;
-  Timer timer([&] { loop->start(timer, now() + seconds(1)); });
-  {
-    const Turn turn(*loop);
-    loop->start(timer, now() + seconds(1));
-    MUSTER_CHECK(loop->watch(std::stoi(arguments[1]), EPOLLIN | EPOLLET, end), "it is a pipe");
-  }
-  send_byte(std::stoi(arguments[0]));
-  loop->wait_until([&] { return end.has_come; });
-  const Turn turn(*loop);
-  loop->unwatch(std::stoi(arguments[1]));
-  return 0;
-}
-const RoleName kIdle("idle", idle);
-
-TEST(Thrift, EightIdleProcessesTogetherUseUnderOnePercentOfACore) {
-  Pipe ready;
-  Pipe end;
-  std::vector<std::unique_ptr<Child>> children;
-  for (int i = 0; i < 8; ++i) {
-    children.push_back(std::make_unique<Child>(
-        "idle", std::vector{std::to_string(ready.writer()), std::to_string(end.reader())},
-        std::vector{ready.writer(), end.reader()}));
-  }
-  ASSERT_TRUE(await_bytes(ready.reader(), children.size()));
-  let_pass(milliseconds(100));  // The keepers find out that they are not needed.
-  const auto used = [&] {
-    Duration sum{};
-    for (const auto& child : children) sum += child->cpu_time();
-    return sum;
-  };
-
-  const Duration before = used();
-  let_pass(seconds(3));
-  const Duration spent = used() - before;
-
-  EXPECT_LT(spent, milliseconds(30));
-  end.close_writer();
-  for (const auto& child : children) EXPECT_EQ(child->join(), 0);
-}
 
 // Two processes hand a token to and fro through shared memory, each with a
 // doorbell for when it sleeps.

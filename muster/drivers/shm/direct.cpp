@@ -35,6 +35,7 @@ DirectOffer::DirectOffer(DirectCell& cell, Buffer part) : cell_(&cell), part_(st
   cell.finished.store(0, std::memory_order_relaxed);
   cell.is_done.store(0, std::memory_order_relaxed);
   cell.is_withdrawn.store(0, std::memory_order_relaxed);
+  MUSTER_CRASH_POINT();
 }
 
 bool DirectOffer::is_exhausted() const {
@@ -88,6 +89,7 @@ bool DirectFetch::is_complete() const {
 bool DirectFetch::finish() {
   const bool is_good = cell_->is_withdrawn.load(std::memory_order_seq_cst) == 0;
   cell_->is_done.store(1, std::memory_order_seq_cst);
+  MUSTER_CRASH_POINT();
   return is_good;
 }
 

@@ -194,8 +194,10 @@ bool ShmConnection::poll() {
   return busy;
 }
 
+// After the end the peer's ring may be gone (let_go()), and this still be known
+// to the hub.
 void ShmConnection::listen_by_polling() {
-  if (reader_) reader_->disarm();
+  if (reader_ && !has_ended_) reader_->disarm();
 }
 
 bool ShmConnection::listen_by_bell() {
@@ -213,7 +215,7 @@ void ShmConnection::publish_progress() {
 }
 
 std::uint32_t ShmConnection::peer_processor() const {
-  return reader_ ? reader_->writer_processor() : UINT32_MAX;
+  return reader_ && !has_ended_ ? reader_->writer_processor() : UINT32_MAX;
 }
 
 }  // namespace muster::drivers::shm

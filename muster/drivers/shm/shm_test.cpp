@@ -1,6 +1,7 @@
 #include "muster/drivers/shm/shm.h"
 
 #include "muster/net/testing/driver_suite.h"
+#include "muster/net/testing/link_suite.h"
 
 namespace muster::net::testing {
 namespace {
@@ -16,6 +17,9 @@ MUSTER_DRIVER_SUITE(Shm, make_subject("shm", shm, fresh),
                     make_subject("shm_no_process_vm", without_process_vm, fresh));
 MUSTER_PROCESS_SUITE(Shm, make_subject("shm_process", shm, fresh),
                      make_subject("shm_process_no_process_vm", without_process_vm, fresh));
+MUSTER_LINK_SUITE(Shm, make_subject("shm", shm, fresh),
+                  make_subject("shm_apart", shm, fresh, Sides::apart),
+                  make_subject("shm_no_process_vm", without_process_vm, fresh, Sides::apart));
 
 }  // namespace
 }  // namespace muster::net::testing

@@ -1,6 +1,7 @@
 #include "muster/drivers/tcp/tcp.h"
 
 #include "muster/net/testing/driver_suite.h"
+#include "muster/net/testing/link_suite.h"
 
 namespace muster::net::testing {
 namespace {
@@ -18,6 +19,9 @@ MUSTER_DRIVER_SUITE(Tcp, make_subject("v4", tcp, v4), make_subject("v6", tcp, v6
                     make_subject("apart", tcp, v4, Sides::apart),
                     make_subject("short_queue", tcp_with_short_queue, v4, Sides::apart));
 MUSTER_PROCESS_SUITE(Tcp, make_subject("v4", tcp, v4));
+MUSTER_LINK_SUITE(Tcp, make_subject("v4", tcp, v4), make_subject("v6", tcp, v6),
+                  make_subject("apart", tcp, v4, Sides::apart),
+                  make_subject("short_queue", tcp_with_short_queue, v4, Sides::apart));
 
 }  // namespace
 }  // namespace muster::net::testing

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "muster/net/testing/driver_suite.h"
+#include "muster/net/testing/leaks.h"
 #include "muster/net/testing/link_end.h"
 #include "muster/net/testing/rig.h"
 
@@ -18,10 +19,16 @@ namespace muster::net::testing {
 
 class LinkSuite : public ::testing::TestWithParam<Subject> {
  protected:
-  LinkSuite() : rig(GetParam().make_rig(GetParam().sides)) {}
+  LinkSuite() : before_(look_at_holdings()), rig(GetParam().make_rig(GetParam().sides)) {}
+  // Looks whether all was given back.
+  ~LinkSuite() override {
+    rig.reset();
+    EXPECT_EQ(leaked(before_, look_at_holdings()), "") << "is not given back";
+  }
 
   [[nodiscard]] bool run_until(const std::function<bool()>& done) { return rig->run_until(done); }
 
+  const Holdings before_;  // Taken before there is a rig.
   std::unique_ptr<Rig> rig;
 };
 

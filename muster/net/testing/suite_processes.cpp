@@ -13,6 +13,8 @@ using std::chrono::seconds;
 
 // How long the end of a process on this host may stay unknown.
 constexpr seconds kSoon(1);
+// Rounds of killing per subject: three subjects make over 500 of them in a run.
+constexpr std::size_t kKillRounds = 170;
 
 Shape later_page(std::size_t index) { return page_shape(index + 1000); }
 
@@ -74,7 +76,7 @@ TEST_P(ProcessSuite, ThePeerIsKnownByItsProcessWhereTheKernelTells) {
 // Where there is no connection yet, in the middle of frames, of bodies, of
 // silence: the survivor hears of it once and soon, and loses nothing of its own.
 TEST_P(ProcessSuite, APeerThatIsKilledAtAnyMomentIsTheOnlyThingLost) {
-  const std::size_t rounds = from_environment("MUSTER_KILL_ROUNDS", 40);
+  const std::size_t rounds = from_environment("MUSTER_KILL_ROUNDS", kKillRounds);
   const std::size_t seed =
       from_environment("MUSTER_KILL_SEED", ::testing::UnitTest::GetInstance()->random_seed());
   Host& host = listen();

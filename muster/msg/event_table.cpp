@@ -70,14 +70,14 @@ Result<std::vector<EventTicket>> EventTable::remove(EventId id) {
 }
 
 std::vector<EventDrop> EventTable::clear() {
+  std::vector<EventId> ids;
+  for (const auto& [id, event] : events_) ids.push_back(id);
+  std::ranges::sort(ids);
   std::vector<EventDrop> dropped;
-  for (auto& [id, event] : events_) {
-    withdraw(id, event);
-    for (const EventTicket ticket : event.entry.take_all()) dropped.push_back({id, ticket});
+  for (const EventId id : ids) {
+    const std::vector<EventTicket> tickets = *remove(id);
+    for (const EventTicket ticket : tickets) dropped.push_back({id, ticket});
   }
-  events_.clear();
-  // By event; within one they are in order already.
-  std::ranges::stable_sort(dropped, {}, &EventDrop::event);
   return dropped;
 }
 

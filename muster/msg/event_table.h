@@ -80,7 +80,7 @@ class EventTable {
   Result<EventId> add(const EventCondition& condition);
   // Gives back what waited for the event. Code::not_found if there is none.
   Result<std::vector<EventTicket>> remove(EventId event);
-  // Removes all events; peers stay.
+  // Removes all events and gives back what waited, in order; peers stay.
   std::vector<EventDrop> clear();
 
   // Each of these does first what advance() does. A `now` that lies before an

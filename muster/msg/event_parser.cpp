@@ -143,11 +143,9 @@ class EventParser {
     EventAmount amount;
     amount.is_percentage = take('%');
     if (number == 0) return wrong(begin, "an event that needs nothing would always fire");
-    const std::uint32_t limit = amount.is_percentage ? 100 : kMaxEventAmount;
-    if (number > limit) {
-      return wrong(begin, "an amount is at most " + std::to_string(limit) +
-                              (amount.is_percentage ? "%" : ""));
-    }
+    if (amount.is_percentage && number > 100) return wrong(begin, "a percentage is at most 100%");
+    static_assert(kMaxEventAmount == 1'000'000'000, "as the message says");
+    if (number > kMaxEventAmount) return wrong(begin, "an amount is at most 1000000000");
     amount.number = static_cast<std::uint32_t>(number);
     if (peek() == ':') return wrong(at_, "a unit has three parts: source:tag:amount");
     if (peek() == '%' || peek() == '\'' || is_event_letter(peek())) {

@@ -20,7 +20,7 @@ std::string EventUnit::to_string() const {
          (is_distinct ? " distinct" : "");
 }
 
-EventCondition EventCondition::wrong(Error error) {
+EventCondition EventCondition::refused(Error error) {
   EventCondition condition;
   condition.error_ = std::move(error);
   return condition;
@@ -28,19 +28,19 @@ EventCondition EventCondition::wrong(Error error) {
 
 EventCondition EventCondition::read(std::string_view text) {
   Result<EventCondition> condition = parse_event(text);
-  return condition ? *std::move(condition) : wrong(std::move(condition).error());
+  return condition ? *std::move(condition) : refused(std::move(condition).error());
 }
 
 // Through its text: there is one place that knows what a unit may be.
 EventCondition::EventCondition(const EventUnit& unit) : EventCondition(unit.to_string()) {}
 
 EventCondition EventCondition::group(Kind kind, std::vector<EventCondition> parts) {
-  if (parts.empty()) return wrong(event_error("", 0, "a group of no parts would need nothing"));
+  if (parts.empty()) return refused(event_error("", 0, "a group of no parts would need nothing"));
   for (EventCondition& part : parts) {
     if (part.error_) return std::move(part);
     if (part.bound_ && parts.size() > 1) {
-      return wrong(event_error(part.to_string(), part.to_text().size() + 1,
-                               "a time bound is for the whole event, not for a part of it"));
+      return refused(event_error(part.to_string(), part.to_text().size() + 1,
+                                 "a time bound is for the whole event, not for a part of it"));
     }
   }
   EventCondition whole = assemble(kind, std::move(parts));
@@ -65,7 +65,7 @@ EventCondition EventCondition::assemble(Kind kind, std::vector<EventCondition> p
 EventCondition EventCondition::distinct() const {
   if (error_) return *this;
   if (kind_ != Kind::unit) {
-    return wrong(event_error(to_string(), 0, "distinct is for one unit, not for a group"));
+    return refused(event_error(to_string(), 0, "distinct is for one unit, not for a group"));
   }
   EventCondition same = *this;
   same.unit_.is_distinct = true;
@@ -77,8 +77,8 @@ EventCondition EventCondition::within(Duration bound) const {
   EventCondition same = *this;
   same.bound_ = bound;
   if (bound % std::chrono::milliseconds(1) != Duration::zero()) {
-    return wrong(event_error(same.to_string(), same.to_text().size() + 1,
-                             "a time bound is a whole number of milliseconds"));
+    return refused(event_error(same.to_string(), same.to_text().size() + 1,
+                               "a time bound is a whole number of milliseconds"));
   }
   // As with a unit: the reader knows which bounds there are.
   return read(same.to_string());

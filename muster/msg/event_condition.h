@@ -66,6 +66,9 @@ class EventCondition {
   // All or any of `parts`, of which there is at least one.
   static EventCondition group(Kind kind, std::vector<EventCondition> parts);
 
+  // One that cannot be, and why; for builders of conditions.
+  static EventCondition refused(Error error);
+
   // The same, but senders are counted instead of messages. For a unit.
   EventCondition distinct() const;
   // The same, but no message waits longer than `bound`: then the event fires
@@ -91,7 +94,6 @@ class EventCondition {
   friend class EventParser;
   EventCondition() = default;
   static EventCondition read(std::string_view text);
-  static EventCondition wrong(Error error);
   // group() of parts that are right, within the limits or not.
   static EventCondition assemble(Kind kind, std::vector<EventCondition> parts);
   std::string to_text() const;  // Without the bound.

@@ -40,13 +40,16 @@ std::string quote_event_text(std::string_view text) {
 }
 
 std::string event_duration_text(Duration duration) {
-  using namespace std::chrono;
-  if (duration % hours(1) == Duration::zero()) return std::to_string(duration / hours(1)) + "h";
-  if (duration % minutes(1) == Duration::zero()) {
-    return std::to_string(duration / minutes(1)) + "min";
+  const struct {
+    Duration one;
+    const char* name;
+  } units[] = {{std::chrono::hours(1), "h"},
+               {std::chrono::minutes(1), "min"},
+               {std::chrono::seconds(1), "s"}};
+  for (const auto& [one, name] : units) {
+    if (duration % one == Duration::zero()) return std::to_string(duration / one) + name;
   }
-  if (duration % seconds(1) == Duration::zero()) return std::to_string(duration / seconds(1)) + "s";
-  return std::to_string(duration / milliseconds(1)) + "ms";
+  return std::to_string(duration / std::chrono::milliseconds(1)) + "ms";
 }
 
 Error event_error(std::string_view text, std::size_t at, std::string_view why) {

@@ -31,4 +31,14 @@ DRIVERS = Suite(
     ),
 )
 
-SUITES = {suite.name: suite for suite in (DRIVERS,)}
+COMMUNICATION = Suite(
+    "communication",
+    (
+        Case(
+            "event.push",
+            limits=(Limit(1, "us"), Limit(1.5, "times as long", extra="growth")),
+        ),
+    ),
+)
+
+SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION)}

@@ -20,5 +20,6 @@ Report tcp_large(const Options& options);
 Report shm_crowd(const Options& options);
 Report memory_link(const Options& options);
 Report memory_1000(const Options& options);
+Report event_push(const Options& options);
 
 }  // namespace muster::bench::ours

@@ -1,4 +1,4 @@
-// bench_muster: our own drivers, through links, with default settings.
+// bench_muster: our own drivers, through links, and what stands on them, with default settings.
 #include "benchmarks/muster/cases.h"
 
 namespace muster::bench::ours {
@@ -20,6 +20,7 @@ constexpr Case kCases[] = {
     {"shm.crowd", shm_crowd},
     {"memory.link", memory_link},
     {"memory.1000", memory_1000},
+    {"event.push", event_push},
 };
 
 }  // namespace

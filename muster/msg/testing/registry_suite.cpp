@@ -129,6 +129,7 @@ TEST_P(RegistrySuite, OneWhoGoesWithoutAGoodbyeIsLost) {
 TEST_P(RegistrySuite, OneWhoComesBackHasAHigherIncarnation) {
   Component& a = join_and_wait("a", kLease);
   Component& first = join_and_wait("b", kLease);
+  ASSERT_TRUE(run_until([&] { return a.knows("b") == 1; }));
   first.leave();
   ASSERT_TRUE(run_until([&] { return first.is_ended() && a.has("left b/1"); }));
 

@@ -29,7 +29,7 @@ Result<ucred> credentials_of(int socket) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> Channel::open(loop::Loop& loop, Descriptor socket,
-                                               ChannelSink& sink) {
+                                               CarrierSink& sink) {
   MUSTER_TRY(const ucred peer, credentials_of(socket.get()));
   if (peer.uid != geteuid()) {
     return Error(Code::invalid, "the process at the other end belongs to another user");
@@ -39,7 +39,7 @@ Result<std::unique_ptr<Channel>> Channel::open(loop::Loop& loop, Descriptor sock
   return made;
 }
 
-Channel::Channel(loop::Loop& loop, Descriptor socket, ChannelSink& sink, int pid)
+Channel::Channel(loop::Loop& loop, Descriptor socket, CarrierSink& sink, int pid)
     : loop_(loop), socket_(std::move(socket)), sink_(sink), pid_(pid), deathwatch_(*this) {}
 
 Status Channel::start() {

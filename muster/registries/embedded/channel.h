@@ -17,35 +17,23 @@
 #include "muster/base/descriptor.h"
 #include "muster/base/result.h"
 #include "muster/loop/loop.h"
-#include "muster/registries/embedded/message.h"
+#include "muster/registries/embedded/road.h"
 
 namespace muster::registries::embedded {
 
-class ChannelSink {
- public:
-  // A packet, whole. Must not destroy the channel.
-  virtual void on_packet(std::span<const std::byte> bytes) = 0;
-  // The last call: all that was sent has been heard. The channel may be
-  // destroyed here.
-  virtual void on_gone(const Error& why) = 0;
-
- protected:
-  ~ChannelSink() = default;
-};
-
-class Channel final : private loop::FdHandler {
+class Channel final : public Carrier, private loop::FdHandler {
  public:
   // Over a connected socket. Code::invalid if the other end is of another user;
   // Code::unavailable if it has died.
   static Result<std::unique_ptr<Channel>> open(loop::Loop& loop, Descriptor socket,
-                                               ChannelSink& sink);
-  ~Channel();  // Closes; its sink hears nothing more.
+                                               CarrierSink& sink);
+  ~Channel() override;
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
   // Sends, or queues while the other end does not read. False if it has not
   // read for so long that the queue is full, or is gone.
-  bool send(const Message& message);
+  bool send(const Message& message) override;
 
   // Reads what has come, now. For one who will not be in the loop any more.
   void look() { on_ready(0); }
@@ -63,7 +51,7 @@ class Channel final : private loop::FdHandler {
     bool is_watched = false;
   };
 
-  Channel(loop::Loop& loop, Descriptor socket, ChannelSink& sink, int pid);
+  Channel(loop::Loop& loop, Descriptor socket, CarrierSink& sink, int pid);
   Status start();
   void on_ready(std::uint32_t events) override;
   // Reads up to `most` packets. The reason why there will be no more.
@@ -74,7 +62,7 @@ class Channel final : private loop::FdHandler {
 
   loop::Loop& loop_;
   Descriptor socket_;
-  ChannelSink& sink_;
+  CarrierSink& sink_;
   int pid_;
   Deathwatch deathwatch_;
   std::deque<std::vector<std::byte>> queue_;

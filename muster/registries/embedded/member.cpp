@@ -5,10 +5,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Many may look for the next to serve at once, and it is there within a few
-// milliseconds.
-constexpr Duration kFirstRetry = milliseconds(2);
-constexpr Duration kLongestRetry = milliseconds(20);
 // A change of who serves takes less.
 constexpr Duration kDoubt = milliseconds(100);
 constexpr Duration kGoodbye = milliseconds(500);
@@ -17,14 +13,13 @@ Error reason_of(const Message& message) { return {message.code, message.text}; }
 
 }  // namespace
 
-EmbeddedMember::EmbeddedMember(loop::Loop& loop, Hosting& hosting, std::string base,
+EmbeddedMember::EmbeddedMember(loop::Loop& loop, std::unique_ptr<Road> road,
                                msg::JoinRequest request, msg::RegistrySink& sink)
     : loop_(loop),
-      hosting_(hosting),
-      base_(std::move(base)),
+      road_(std::move(road)),
       request_(std::move(request)),
       sink_(sink),
-      backoff_(kFirstRetry, kLongestRetry),
+      backoff_(road_->backoff()),
       why_unreachable_(Code::unavailable, "nobody has answered yet"),
       attempt_timer_([this] { attempt(); }),
       doubt_timer_([this] { doubt(); }),
@@ -36,30 +31,12 @@ EmbeddedMember::EmbeddedMember(loop::Loop& loop, Hosting& hosting, std::string b
   loop_.start(doubt_timer_, loop_.now() + kDoubt);
 }
 
-EmbeddedMember::~EmbeddedMember() {
-  channel_.reset();
-  hosting_.release(request_.group);
-}
-
 void EmbeddedMember::attempt() {
-  if (const Status status = connect(); !status) retry(status.error());
-}
-
-Status EmbeddedMember::connect() {
-  MUSTER_TRY(Folder folder, Folder::open(base_, request_.group));
-  Result<Descriptor> socket = folder.connect();
-  if (socket) {
-    auto channel = Channel::open(loop_, *std::move(socket), *this);
-    if (channel) {
-      channel_ = *std::move(channel);
-      announce();
-      return ok();
-    }
-    // A socket that a child of a dead process holds open is as good as none.
-    if (channel.error().code() != Code::unavailable) return std::move(channel).error();
-  }
-  MUSTER_TRY_OK(hosting_.try_to_serve(request_.group, std::move(folder)));
-  return Error(Code::unavailable, "nobody serves the group " + request_.group + " yet");
+  CarrierSink& sink = *this;
+  auto carrier = road_->open(sink);
+  if (!carrier) return retry(carrier.error());
+  carrier_ = *std::move(carrier);
+  announce();
 }
 
 void EmbeddedMember::retry(const Error& why) {
@@ -74,8 +51,9 @@ void EmbeddedMember::announce() {
   message.lease = std::chrono::duration_cast<milliseconds>(request_.lease);
   message.member = request_.self;
   message.group = request_.group;
-  channel_->send(message);
-  if (is_leaving_) channel_->send({.kind = Kind::leave});
+  message.is_remote = road_->is_remote();
+  carrier_->send(message);
+  if (is_leaving_) carrier_->send({.kind = Kind::leave});
   loop_.start(beat_timer_, loop_.now() + request_.lease / 4);
 }
 
@@ -146,20 +124,22 @@ void EmbeddedMember::tell_lost(const msg::Member& member, const Error& why) {
 }
 
 void EmbeddedMember::on_gone(const Error& why) {
-  channel_.reset();
-  is_admitted_ = false;
+  carrier_.reset();
+  const bool was_in = std::exchange(is_admitted_, false);
   loop_.stop(beat_timer_);
   loop_.stop(missing_timer_);
   if (why_ended_) return;
   why_unreachable_ = why;
-  loop_.start(doubt_timer_, loop_.now() + kDoubt);
-  attempt();
+  if (!doubt_timer_.is_armed()) loop_.start(doubt_timer_, loop_.now() + kDoubt);
+  // Whoever serves next on this host is there in a moment; a gateway is not.
+  if (was_in && !road_->is_remote()) return attempt();
+  retry(why);
 }
 
 void EmbeddedMember::beat() {
   const TimePoint now = loop_.now();
   const TimePoint due = beat_timer_.due();
-  channel_->send({.kind = Kind::beat});
+  carrier_->send({.kind = Kind::beat});
   loop_.start(beat_timer_, now + request_.lease / 4);
   // One who was held up has not listened, either.
   if (now - due > request_.lease / 8) heard_ += now - due;
@@ -173,10 +153,10 @@ void EmbeddedMember::beat() {
 void EmbeddedMember::leave() {
   if (is_leaving_ || why_ended_) return;
   is_leaving_ = true;
-  if (request_.self.incarnation == 0 && !channel_) {
+  if (request_.self.incarnation == 0 && !carrier_) {
     return end_later(Error(Code::cancelled, "the component has left before it was in"));
   }
-  if (channel_) channel_->send({.kind = Kind::leave});
+  if (carrier_) carrier_->send({.kind = Kind::leave});
   // Nobody may be there to say it to.
   loop_.start(end_timer_, loop_.now() + kGoodbye);
 }
@@ -188,7 +168,7 @@ void EmbeddedMember::end_later(Error why) {
 }
 
 void EmbeddedMember::end() {
-  channel_.reset();
+  carrier_.reset();
   for (loop::Timer* timer : {&attempt_timer_, &doubt_timer_, &missing_timer_, &beat_timer_}) {
     loop_.stop(*timer);
   }

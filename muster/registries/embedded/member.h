@@ -1,5 +1,5 @@
-// EmbeddedMember: one membership. Finds whoever serves its group, serves itself
-// if nobody does, and announces itself again whenever that one is gone.
+// EmbeddedMember: one membership. Comes to whoever serves its group by its road,
+// and announces itself again whenever that one is gone.
 
 #pragma once
 
@@ -12,28 +12,14 @@
 #include "muster/msg/registry.h"
 #include "muster/msg/registry_view.h"
 #include "muster/net/backoff.h"
-#include "muster/registries/embedded/channel.h"
-#include "muster/registries/embedded/folder.h"
+#include "muster/registries/embedded/road.h"
 
 namespace muster::registries::embedded {
 
-// What a member needs of the registry that it belongs to.
-class Hosting {
+class EmbeddedMember final : public msg::Membership, private CarrierSink {
  public:
-  // Nobody seems to serve `group`. Serves it, if the lock can be had.
-  virtual Status try_to_serve(const std::string& group, Folder folder) = 0;
-  // A member of `group` is gone.
-  virtual void release(const std::string& group) = 0;
-
- protected:
-  ~Hosting() = default;
-};
-
-class EmbeddedMember final : public msg::Membership, private ChannelSink {
- public:
-  EmbeddedMember(loop::Loop& loop, Hosting& hosting, std::string base, msg::JoinRequest request,
+  EmbeddedMember(loop::Loop& loop, std::unique_ptr<Road> road, msg::JoinRequest request,
                  msg::RegistrySink& sink);
-  ~EmbeddedMember() override;
   EmbeddedMember(const EmbeddedMember&) = delete;
   EmbeddedMember& operator=(const EmbeddedMember&) = delete;
 
@@ -42,7 +28,6 @@ class EmbeddedMember final : public msg::Membership, private ChannelSink {
  private:
   // Finding whoever serves.
   void attempt();
-  Status connect();
   void retry(const Error& why);
   void doubt();
 
@@ -60,12 +45,11 @@ class EmbeddedMember final : public msg::Membership, private ChannelSink {
   void end();
 
   loop::Loop& loop_;
-  Hosting& hosting_;
-  std::string base_;
+  std::unique_ptr<Road> road_;
   msg::JoinRequest request_;  // Its member carries the incarnation, once there is one.
   msg::RegistrySink& sink_;
   msg::RegistryView view_;
-  std::unique_ptr<Channel> channel_;
+  std::unique_ptr<Carrier> carrier_;
   net::Backoff backoff_;
   Error why_unreachable_;
   std::optional<Error> why_ended_;

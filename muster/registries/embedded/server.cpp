@@ -18,7 +18,7 @@ constexpr std::size_t kMostGuests = 8192;
 
 }  // namespace
 
-class Server::Guest final : public ChannelSink {
+class Server::Guest final : public CarrierSink {
  public:
   Guest(Server& owner, Seat at)
       : server(owner),

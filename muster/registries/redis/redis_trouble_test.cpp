@@ -150,6 +150,24 @@ TEST_F(RedisTrouble, OneThatStoodStillForLongBlamesNobody) {
   EXPECT_FALSE(a.has("lost") || b.has("lost"));
 }
 
+TEST_F(RedisTrouble, OneThatComesBackFullAndLateBlamesNobody) {
+  RedisServer server({.keeps_data = true});
+  constexpr milliseconds kLease(600);
+  Component& a = join("a", at(server), kLease);
+  Component& b = join("b", at(server), kLease);
+  ASSERT_TRUE(run_until([&] { return a.knows("b") == 1 && b.knows("a") == 1; }));
+
+  server.shut_down();
+  ASSERT_TRUE(run_until([&] { return a.has("unreachable") && b.has("unreachable"); }));
+  const TimePoint down = loop->now();
+  EXPECT_FALSE(loop->wait_until([] { return false; }, down + 2 * kLease));
+  server.start();
+
+  // Whoever is back first finds the other's lease run out.
+  EXPECT_TRUE(run_until([&] { return a.admissions() == 2 && b.admissions() == 2; }));
+  EXPECT_FALSE(a.has("lost") || b.has("lost"));
+}
+
 // Accepts one connection after the other and says the same to each.
 TEST_F(RedisTrouble, NonsenseInItsPlaceCostsAConnectionAndNoMore) {
   Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -21,6 +21,13 @@ bool is_about_a_member(Kind kind) {
          kind == Kind::left || kind == Kind::lost;
 }
 
+// A later version may have more.
+Code code_of(std::uint8_t number) {
+  const bool is_known = number >= static_cast<std::uint8_t>(Code::invalid) &&
+                        number <= static_cast<std::uint8_t>(Code::internal);
+  return is_known ? static_cast<Code>(number) : Code::internal;
+}
+
 // What an announcement, or what is told of one, must keep to.
 Status check_content(const Message& message) {
   if (is_about_a_member(message.kind)) MUSTER_TRY_OK(msg::check(message.member));
@@ -70,7 +77,7 @@ Result<Message> decode(std::span<const std::byte> bytes) {
   if ((flags & ~(kRemote | kComplete)) != 0) return not_a_message("with unknown flags");
   message.is_remote = (flags & kRemote) != 0;
   message.is_complete = (flags & kComplete) != 0;
-  message.code = static_cast<Code>(in.number<std::uint8_t>());
+  message.code = code_of(in.number<std::uint8_t>());
   message.lease = std::chrono::milliseconds(in.number<std::uint32_t>());
   message.member = in.member();
   message.group = in.text(msg::kMaxName);

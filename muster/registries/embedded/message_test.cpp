@@ -85,6 +85,14 @@ TEST(RegistryMessage, AnotherVersionIsToldApartFromNonsense) {
   EXPECT_EQ(decode(bytes).error().code(), Code::invalid);
 }
 
+TEST(RegistryMessage, ACodeOfALaterVersionIsAnInternalError) {
+  std::vector<std::byte> bytes = encode(announcement());
+  for (const int code : {0, 10, 255}) {
+    bytes[7] = static_cast<std::byte>(code);
+    EXPECT_EQ(decode(bytes)->code, Code::internal);
+  }
+}
+
 TEST(RegistryMessage, TheLongestFits) {
   Message message = announcement();
   message.member.name = message.member.type = message.group = std::string(msg::kMaxName, 'x');

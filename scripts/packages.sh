@@ -9,6 +9,8 @@ debian_packages=(
   libspdlog-dev libfmt-dev libssl-dev libcli11-dev
   # Tests.
   libgtest-dev librapidcheck-dev valgrind
+  # A Redis that tests of its registry start, and certificates for it.
+  redis-server openssl
   # The peers that scripts/bench measures against.
   libzmq3-dev libnng-dev
 )

@@ -9,9 +9,11 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/base/clock.h"
@@ -50,7 +52,8 @@ class RegistrySink {
   virtual void on_lost(const Member& member, const Error& why) = 0;
 
   // The registry cannot be reached. What it said last stands; it is tried
-  // again until the membership ends, and on_admitted() follows.
+  // again until the membership ends, and on_admitted() follows. Not for a gap
+  // that is over before anybody could make use of knowing.
   virtual void on_unreachable(const Error& why) = 0;
 
   // The last call, exactly once, never from inside join() or leave():
@@ -79,6 +82,19 @@ struct JoinRequest {
   // has no better means to know.
   Duration lease = std::chrono::milliseconds(2800);
 };
+
+// What a registry takes: names of groups, types and components are 1 to kMaxName
+// of A-Z a-z 0-9 _ - . and do not begin with a dot; addresses are few and short.
+inline constexpr std::size_t kMaxName = 64;
+inline constexpr std::size_t kMaxAddresses = 16;
+inline constexpr std::size_t kMaxAddress = 256;
+inline constexpr Duration kShortestLease = std::chrono::milliseconds(100);
+inline constexpr Duration kLongestLease = std::chrono::hours(1);
+
+bool is_name(std::string_view text);
+// Code::invalid, with what is wrong, for a member or request that cannot be.
+Status check(const Member& member);
+Status check(const JoinRequest& request);
 
 class Registry {
  public:

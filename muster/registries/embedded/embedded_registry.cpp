@@ -1,0 +1,31 @@
+#include "muster/registries/embedded/embedded.h"
+#include "muster/registries/embedded/hosting.h"
+#include "muster/registries/embedded/member.h"
+
+namespace muster::registries {
+namespace {
+
+class EmbeddedRegistry final : public msg::Registry {
+ public:
+  EmbeddedRegistry(loop::Loop& loop, EmbeddedOptions options)
+      : loop_(loop), hosts_(loop, std::move(options)) {}
+
+  Result<std::unique_ptr<msg::Membership>> join(const msg::JoinRequest& request,
+                                                msg::RegistrySink& sink) override {
+    MUSTER_TRY_OK(msg::check(request));
+    return std::unique_ptr<msg::Membership>(std::make_unique<embedded::EmbeddedMember>(
+        loop_, std::make_unique<embedded::LocalRoad>(hosts_, request.group), request, sink));
+  }
+
+ private:
+  loop::Loop& loop_;
+  embedded::GroupHosts hosts_;
+};
+
+}  // namespace
+
+std::unique_ptr<msg::Registry> make_embedded_registry(loop::Loop& loop, EmbeddedOptions options) {
+  return std::make_unique<EmbeddedRegistry>(loop, std::move(options));
+}
+
+}  // namespace muster::registries

@@ -14,8 +14,9 @@
 namespace muster::drivers::tcp {
 namespace {
 
-// Read ahead once the peer has proved itself: several records at a time.
-constexpr std::size_t kReadAhead = std::size_t{128} << 10;
+// Read ahead once the peer has proved itself: what it writes at a time, and a
+// record that came before in part.
+constexpr std::size_t kReadAhead = std::size_t{160} << 10;
 // TLS_AES_128_GCM_SHA256, as it is written on the wire.
 constexpr unsigned char kSuite[] = {0x13, 0x01};
 

@@ -35,7 +35,6 @@ Result<ContextPointer> make_context(const SSL_METHOD* method, const TlsOptions& 
   SSL_CTX_set_num_tickets(made.get(), 0);
   SSL_CTX_set_max_early_data(made.get(), 0);
   SSL_CTX_set_mode(made.get(), SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_read_ahead(made.get(), 1);
   return made;
 }
 

@@ -14,9 +14,6 @@
 namespace muster::drivers::tcp {
 namespace {
 
-// Read ahead once the peer has proved itself: what it writes at a time, and a
-// record that came before in part.
-constexpr std::size_t kReadAhead = std::size_t{160} << 10;
 // TLS_AES_128_GCM_SHA256, as it is written on the wire.
 constexpr unsigned char kSuite[] = {0x13, 0x01};
 
@@ -192,7 +189,9 @@ Stream::Handshake TlsStream::settle() {
   is_open_ = true;
   // It may have sent more than the handshake: that is read ahead already.
   was_filled_ = true;
-  SSL_set_default_read_buffer_len(session_.get(), kReadAhead);
+  // A stranger's buffers were given back between its bytes; a member's are kept,
+  // since taking them anew for each record shows.
+  SSL_clear_mode(session_.get(), SSL_MODE_RELEASE_BUFFERS);
   return Handshake::done;
 }
 

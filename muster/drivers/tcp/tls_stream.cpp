@@ -72,6 +72,10 @@ Transfer TlsStream::read(std::span<const iovec> into) {
       if (SSL_read_ex(session_.get(), to, run.iov_len - filled, &got) == 1) {
         filled += got;
         moved += got;
+        // Asking once more, only to hear that there is nothing, is not for free.
+        if (wire_.is_drained() && SSL_has_pending(session_.get()) == 0) {
+          return {Transfer::State::moved, moved};
+        }
         continue;
       }
       const int kind = SSL_get_error(session_.get(), 0);
@@ -91,7 +95,7 @@ Transfer TlsStream::read(std::span<const iovec> into) {
 
 bool TlsStream::has_more() const {
   if (failure_ || has_ended_) return true;
-  return was_filled_ && SSL_has_pending(session_.get()) == 1;
+  return was_filled_ && (wire_.has_ahead() || SSL_has_pending(session_.get()) == 1);
 }
 
 // What is told as moved has left wholly: the rest of a batch that the socket

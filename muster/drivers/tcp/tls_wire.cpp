@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <openssl/bio.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "muster/base/check.h"
 #include "muster/drivers/tcp/socket_options.h"
@@ -60,6 +62,12 @@ TlsWire::~TlsWire() {
 
 int TlsWire::read(char* into, int size) {
   BIO_clear_retry_flags(bio_);
+  if (has_ahead()) {
+    const std::size_t count = std::min(static_cast<std::size_t>(size), ahead_to_ - ahead_from_);
+    std::memcpy(into, ahead_.data() + ahead_from_, count);
+    ahead_from_ += count;
+    return static_cast<int>(count);
+  }
   if (is_drained_) {
     BIO_set_retry_read(bio_);
     return -1;
@@ -70,10 +78,18 @@ int TlsWire::read(char* into, int size) {
     has_ended_ |= got == 0;
     return got;
   }
-  const ssize_t got = recv(socket_, into, static_cast<std::size_t>(size), 0);
+  return read_along(into, static_cast<std::size_t>(size));
+}
+
+int TlsWire::read_along(char* into, std::size_t size) {
+  const std::array<iovec, 2> both = {iovec{into, size}, iovec{ahead_.data(), ahead_.size()}};
+  const ssize_t got = readv(socket_, both.data(), static_cast<int>(both.size()));
   if (got > 0) {
-    is_drained_ = got < size;
-    return static_cast<int>(got);
+    const auto count = static_cast<std::size_t>(got);
+    is_drained_ = count < size + ahead_.size();
+    ahead_from_ = 0;
+    ahead_to_ = count > size ? count - size : 0;
+    return static_cast<int>(std::min(count, size));
   }
   if (got == 0) {
     has_ended_ = true;

@@ -21,6 +21,9 @@ DRIVERS = Suite(
         # libzmq has no use for process_vm: it does the same work either way.
         Case("shm.large.noptrace", (Peer("zmq", 6, case="shm.large.copied"),)),
         Case("tcp.large", (Peer("raw", 0.85), Peer("zmq", 4))),
+        # Encrypted, against our own without.
+        Case("tls.rtt.awake", (Peer("tcp", 0.66, case="tcp.rtt.awake"),)),
+        Case("tls.large", (Peer("tcp", 0.4, case="tcp.large"),)),
         Case(
             "shm.crowd",
             (Peer("zmq", 1.5),),

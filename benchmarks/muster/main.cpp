@@ -17,6 +17,8 @@ constexpr Case kCases[] = {
     {"shm.large.copied", shm_copied},
     {"shm.large.noptrace", shm_noptrace},
     {"tcp.large", tcp_large},
+    {"tls.rtt.awake", tls_awake},
+    {"tls.large", tls_large},
     {"shm.crowd", shm_crowd},
     {"memory.link", memory_link},
     {"memory.1000", memory_1000},

@@ -15,9 +15,13 @@ T must(Result<T> result) {
   return *std::move(result);
 }
 
+std::shared_ptr<net::TokenSource> tokens() {
+  return must(net::make_fixed_tokens({{1, std::vector<std::byte>(32, std::byte{0x5A})}}));
+}
+
 net::EndpointOptions options(net::Driver& driver) {
   net::EndpointOptions made;
-  made.token.assign(32, std::byte{0x5A});
+  made.tokens = tokens();
   made.name = "bench";
   made.drivers = {&driver};
   return made;
@@ -30,7 +34,7 @@ Node::Node(const Way& way) : way_(way), loop_(must(loop::Loop::make())) {
   if (std::string_view(way.address).starts_with("shm")) {
     driver_ = must(drivers::make_shm_driver(*loop_, {.use_process_vm = way.use_process_vm}));
   } else {
-    driver_ = drivers::make_tcp_driver(*loop_);
+    driver_ = drivers::make_tcp_driver(*loop_, {.tls = {.tokens = tokens()}});
   }
   endpoint_ = must(net::Endpoint::make(*loop_, options(*driver_)));
   conversation_ = std::make_unique<net::Conversation>(*loop_, *endpoint_);

@@ -19,6 +19,7 @@ struct Way {
 inline constexpr Way kShm{"shm://*"};
 inline constexpr Way kShmNoPtrace{"shm://*", false};
 inline constexpr Way kTcp{"tcp://127.0.0.1:0"};
+inline constexpr Way kTls{"tcp://127.0.0.1:0?tls=on"};
 
 class Node {
  public:

@@ -34,6 +34,11 @@ Result<Address> Address::parse(std::string_view text) {
     address.host = rest;
     return address;
   }
+  if (const std::size_t mark = rest.find('?'); mark != std::string_view::npos) {
+    address.options = rest.substr(mark + 1);
+    rest = rest.substr(0, mark);
+    if (address.options.empty()) return invalid(text, "an option is missing after ?");
+  }
   if (rest.starts_with('[')) {
     const std::size_t close = rest.find(']');
     if (close == std::string_view::npos) return invalid(text, "a ] is missing");
@@ -69,6 +74,7 @@ std::string Address::to_string() const {
   std::string text =
       scheme + "://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
   if (last_port != port) text += "-" + std::to_string(last_port);
+  if (!options.empty()) text += "?" + options;
   return text;
 }
 

@@ -108,8 +108,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::make(loop::Loop& loop, EndpointOptio
   auto door = std::make_unique<Door>(loop, std::move(options));
   const internal::LinkShared& shared = door->shared();
   // A handshake that cannot be begun would only be noticed at the first link.
-  const auto trial = Handshake::make(Handshake::Role::server, shared.options.token,
-                                     shared.introduction(), Nonce{});
+  const auto trial = shared.handshake(Handshake::Role::server);
   if (!trial) return trial.error().during("make an endpoint");
   if (shared.options.beat <= Duration::zero() || shared.options.silence <= shared.options.beat) {
     return Error(Code::invalid, "the silence that means loss must be longer than a beat")

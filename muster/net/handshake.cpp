@@ -22,6 +22,9 @@ constexpr std::size_t kAtWindow = 72;
 constexpr std::size_t kAtSilence = 76;
 constexpr std::size_t kAtName = 80;
 
+// A generation, behind the name: in a hello after a byte that counts them.
+constexpr std::size_t kGenerationSize = 4;
+
 constexpr std::size_t kMaxReason = 200;
 
 constexpr std::string_view kSalt = "muster link";
@@ -36,6 +39,13 @@ Error tokens_differ() { return invalid("the tokens differ"); }
 std::string describe(VersionRange range) {
   if (range.lowest == range.highest) return fmt::format("{}", range.lowest);
   return fmt::format("{} to {}", range.lowest, range.highest);
+}
+
+std::size_t size_of_introduction(const Introduction& peer) { return kAtName + peer.name.size(); }
+
+void append_generation(std::vector<std::byte>& body, std::uint32_t generation) {
+  body.resize(body.size() + kGenerationSize);
+  wire::store(body.data() + body.size() - kGenerationSize, generation);
 }
 
 Result<Introduction> read_introduction(std::span<const std::byte> body, std::size_t tail) {
@@ -91,9 +101,20 @@ Handshake::Message make_refusal(const Error& why) {
 
 Result<Handshake> Handshake::make(Role role, std::span<const std::byte> token,
                                   const Introduction& me, const Nonce& nonce) {
-  if (token.size() < kMinToken) {
+  const Token only{0, {token.begin(), token.end()}};
+  return make(role, std::span(&only, 1), me, nonce);
+}
+
+Result<Handshake> Handshake::make(Role role, std::span<const Token> tokens, const Introduction& me,
+                                  const Nonce& nonce) {
+  if (tokens.empty() || tokens.size() > kMaxGenerations) {
+    return invalid(
+        fmt::format("{} tokens at once; 1 to {} may be", tokens.size(), kMaxGenerations));
+  }
+  for (const Token& token : tokens) {
+    if (token.secret.size() >= kMinToken) continue;
     return invalid(fmt::format("a token of {} bytes is too short; it needs at least {}",
-                               token.size(), kMinToken));
+                               token.secret.size(), kMinToken));
   }
   if (me.name.size() > kMaxName) {
     return invalid(fmt::format("the name \"{}\" is longer than {} bytes", me.name, kMaxName));
@@ -107,9 +128,14 @@ Result<Handshake> Handshake::make(Role role, std::span<const std::byte> token,
   made.me_ = me;
   made.nonce_ = nonce;
   const auto salt = std::as_bytes(std::span(kSalt));
-  made.client_key_ = derive_key(token, salt, kClientLabel);
-  made.server_key_ = derive_key(token, salt, kServerLabel);
-  if (role == Role::client) made.transcript_ = made.introduction(me.versions);
+  for (const Token& token : tokens) {
+    made.keys_.push_back({token.generation, derive_key(token.secret, salt, kClientLabel),
+                          derive_key(token.secret, salt, kServerLabel)});
+  }
+  if (role == Role::server) return made;
+  made.transcript_ = made.introduction(me.versions);
+  made.transcript_.push_back(static_cast<std::byte>(tokens.size()));
+  for (const Token& token : tokens) append_generation(made.transcript_, token.generation);
   return made;
 }
 
@@ -152,6 +178,28 @@ Handshake::Step Handshake::dispatch(Kind kind, std::span<const std::byte> body) 
   return invalid(fmt::format("a frame of kind {} has no place here", name(kind)));
 }
 
+// The newest of ours that stands in the client's list.
+Status Handshake::choose(std::span<const std::byte> list) {
+  const std::size_t count = list.empty() ? 0 : std::to_integer<std::size_t>(list[0]);
+  if (count == 0 || count > kMaxGenerations || list.size() < 1 + count * kGenerationSize) {
+    return invalid("the list of generations is cut short");
+  }
+  const auto knows = [&](std::uint32_t generation) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (wire::load<std::uint32_t>(&list[1 + i * kGenerationSize]) == generation) return true;
+    }
+    return false;
+  };
+  for (chosen_ = 0; chosen_ < keys_.size(); ++chosen_) {
+    if (knows(keys_[chosen_].generation)) return ok();
+  }
+  chosen_ = 0;
+  return Error(Code::invalid,
+               fmt::format("the tokens differ: the newest of the client is of generation {}, of "
+                           "the server {}",
+                           wire::load<std::uint32_t>(&list[1]), keys_.front().generation));
+}
+
 Handshake::Step Handshake::on_hello(std::span<const std::byte> body) {
   MUSTER_TRY(peer_, read_introduction(body, 0));
   const int common = std::min(me_.versions.highest, peer_.versions.highest);
@@ -161,10 +209,12 @@ Handshake::Step Handshake::on_hello(std::span<const std::byte> body) {
                              describe(peer_.versions), describe(me_.versions)));
   }
   version_ = static_cast<std::uint8_t>(common);
+  MUSTER_TRY_OK(choose(body.subspan(size_of_introduction(peer_))));
   transcript_.assign(body.begin(), body.end());
   std::vector<std::byte> answer = introduction({version_, version_});
+  append_generation(answer, keys_[chosen_].generation);
   transcript_.insert(transcript_.end(), answer.begin(), answer.end());
-  const Proof proof = hmac(server_key_, transcript_);
+  const Proof proof = hmac(keys_[chosen_].server, transcript_);
   answer.insert(answer.end(), proof.begin(), proof.end());
   transcript_.insert(transcript_.end(), proof.begin(), proof.end());
   state_ = State::awaiting_proof;
@@ -172,11 +222,15 @@ Handshake::Step Handshake::on_hello(std::span<const std::byte> body) {
 }
 
 Handshake::Step Handshake::on_answer(std::span<const std::byte> body) {
-  MUSTER_TRY(const Introduction peer, read_introduction(body, kProofSize));
+  MUSTER_TRY(const Introduction peer, read_introduction(body, kGenerationSize + kProofSize));
+  const auto generation = wire::load<std::uint32_t>(&body[size_of_introduction(peer)]);
+  const auto found = std::ranges::find(keys_, generation, &Keys::generation);
+  if (found == keys_.end()) return tokens_differ();
+  chosen_ = static_cast<std::size_t>(found - keys_.begin());
   const std::span<const std::byte> said = body.first(body.size() - kProofSize);
   transcript_.insert(transcript_.end(), said.begin(), said.end());
   const std::span<const std::byte> proof = body.last(kProofSize);
-  if (!is_same(hmac(server_key_, transcript_), proof)) return tokens_differ();
+  if (!is_same(hmac(keys_[chosen_].server, transcript_), proof)) return tokens_differ();
   // Believed from here on.
   peer_ = peer;
   version_ = peer.versions.highest;
@@ -185,13 +239,13 @@ Handshake::Step Handshake::on_answer(std::span<const std::byte> body) {
                                                 version_, describe(me_.versions)));
   }
   transcript_.insert(transcript_.end(), proof.begin(), proof.end());
-  const Proof own = hmac(client_key_, transcript_);
+  const Proof own = hmac(keys_[chosen_].client, transcript_);
   state_ = State::awaiting_welcome;
   return std::optional(Message{Kind::proof, {own.begin(), own.end()}});
 }
 
 Handshake::Step Handshake::on_proof(std::span<const std::byte> body) {
-  if (!is_same(hmac(client_key_, transcript_), body)) return tokens_differ();
+  if (!is_same(hmac(keys_[chosen_].client, transcript_), body)) return tokens_differ();
   state_ = State::done;
   return std::optional(Message{Kind::welcome, {}});
 }

@@ -1,10 +1,14 @@
 // The handshake: two ends introduce themselves and prove that they know the
 // token, each over all that both have said.
 //
-//   client  hello(nonce, versions, features, id, name, limits)
-//   server  answer(the same of its own, the version chosen, proof)
+//   client  hello(nonce, versions, features, id, name, limits, generations)
+//   server  answer(the same of its own, the version and the generation chosen,
+//                  proof)
 //   client  proof
 //   server  welcome
+//
+// While a token is being replaced, an end may know several generations of it;
+// the proofs are of the newest that both know.
 //
 // Either may answer with refuse(code, text) instead. Pure: bytes in, bytes
 // out; randomness is passed in. docs/reference/wire.md has the tables.
@@ -23,10 +27,10 @@
 #include "muster/base/result.h"
 #include "muster/net/link_head.h"
 #include "muster/net/proof.h"
+#include "muster/net/token_source.h"
 
 namespace muster::net {
 
-inline constexpr std::size_t kMinToken = 16;
 inline constexpr std::size_t kMaxName = 64;
 inline constexpr std::size_t kNonceSize = 32;
 // No message of the handshake is larger; later versions may append to hello
@@ -65,8 +69,12 @@ class Handshake {
     std::vector<std::byte> body;
   };
 
-  // Code::invalid if the token is shorter than kMinToken, or `me` cannot be
-  // told. The token itself is not kept.
+  // `tokens` are those that count now, the newest first. Code::invalid if one
+  // is shorter than kMinToken, there is none or there are too many, or `me`
+  // cannot be told. The tokens themselves are not kept.
+  static Result<Handshake> make(Role role, std::span<const Token> tokens, const Introduction& me,
+                                const Nonce& nonce);
+  // The one token there is, of generation 0.
   static Result<Handshake> make(Role role, std::span<const std::byte> token, const Introduction& me,
                                 const Nonce& nonce);
 
@@ -87,6 +95,8 @@ class Handshake {
   const Introduction& peer() const { return peer_; }
   std::uint8_t version() const { return version_; }
   std::uint64_t features() const { return peer_.features & me_.features; }
+  // Of the token that was proved.
+  std::uint32_t generation() const { return keys_[chosen_].generation; }
 
  private:
   enum class State : std::uint8_t {
@@ -98,6 +108,12 @@ class Handshake {
     failed,
   };
   using Step = Result<std::optional<Message>>;
+  // What proves one generation.
+  struct Keys {
+    std::uint32_t generation;
+    Key client;
+    Key server;
+  };
 
   Handshake() = default;
   Step dispatch(Kind kind, std::span<const std::byte> body);
@@ -106,13 +122,14 @@ class Handshake {
   Step on_proof(std::span<const std::byte> body);
   Step on_welcome(std::span<const std::byte> body);
   std::vector<std::byte> introduction(VersionRange versions) const;
+  Status choose(std::span<const std::byte> generations);
 
   State state_ = State::failed;
   Introduction me_;
   Introduction peer_;
   Nonce nonce_{};
-  Key client_key_{};
-  Key server_key_{};
+  std::vector<Keys> keys_;  // The newest first.
+  std::size_t chosen_ = 0;  // Of keys_.
   std::uint8_t version_ = 0;
   std::vector<std::byte> transcript_;  // All bodies so far, in order.
   std::optional<Message> refusal_;

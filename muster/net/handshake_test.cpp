@@ -120,6 +120,78 @@ TEST(Handshake, TokensBelowSixteenBytesAreInvalid) {
   EXPECT_EQ(made.error().code(), Code::invalid);
 }
 
+Token generation(std::uint32_t number, std::string_view secret = kToken) {
+  return {number, bytes(std::string(secret) + std::to_string(number))};
+}
+Handshake knowing(Role role, const std::vector<Token>& tokens) {
+  return *Handshake::make(role, tokens, intro(role == Role::client ? "learner" : "actor"),
+                          nonce(role == Role::client ? 1 : 2));
+}
+
+TEST(Handshake, ProvesTheNewestGenerationThatBothKnow) {
+  const Token first = generation(1);
+  const Token second = generation(2);
+  const Token third = generation(3);
+  const std::vector<std::vector<Token>> known = {
+      {first}, {second, first}, {second}, {third, second}, {third}};
+  for (const auto& ours : known) {
+    for (const auto& theirs : known) {
+      Handshake a = knowing(Role::client, ours);
+      Handshake b = knowing(Role::server, theirs);
+
+      const Talk record = talk(a, b);
+
+      std::optional<std::uint32_t> common;
+      for (const Token& token : ours) {
+        if (!common && std::ranges::find(theirs, token) != theirs.end()) common = token.generation;
+      }
+      ASSERT_EQ(a.is_done() && b.is_done(), common.has_value()) << kinds(record);
+      if (!common) continue;
+      EXPECT_EQ(a.generation(), *common);
+      EXPECT_EQ(b.generation(), *common);
+    }
+  }
+}
+
+TEST(Handshake, OfGenerationsThatDifferBothAreNamed) {
+  Handshake a = knowing(Role::client, {generation(1)});
+  Handshake b = knowing(Role::server, {generation(3)});
+
+  const Talk record = talk(a, b);
+
+  ASSERT_TRUE(record.failed);
+  EXPECT_EQ(record.failed->message(),
+            "handshake: the tokens differ: the newest of the client is of generation 1, of the "
+            "server 3");
+}
+
+TEST(Handshake, TheSameGenerationOfAnotherClusterIsNotBelieved) {
+  Handshake a = knowing(Role::client, {generation(2, "one cluster's token"), generation(1)});
+  Handshake b = knowing(Role::server, {generation(2, "another cluster's"), generation(1)});
+
+  const Talk record = talk(a, b);
+
+  EXPECT_FALSE(a.is_done() || b.is_done());
+  EXPECT_EQ(record.failed->message(), "handshake: the tokens differ");
+}
+
+TEST(Handshake, AListOfGenerationsOfAnyWrongLengthIsRefused) {
+  const std::vector<std::byte> hello = client().start().body;
+  const std::size_t count_at = hello.size() - 5;
+  for (int count = 0; count < 256; ++count) {
+    std::vector<std::byte> wrong = hello;
+    wrong[count_at] = static_cast<std::byte>(count);
+    Handshake b = server();
+    EXPECT_EQ(b.receive(Kind::hello, wrong).has_value(), count == 1) << count;
+  }
+}
+
+TEST(Handshake, NoTokenAndTooManyAreInvalid) {
+  EXPECT_FALSE(Handshake::make(Role::client, std::span<const Token>(), intro("a"), nonce(1)));
+  const std::vector<Token> many(kMaxGenerations + 1, generation(1));
+  EXPECT_FALSE(Handshake::make(Role::client, many, intro("a"), nonce(1)));
+}
+
 TEST(Handshake, NamesAndWindowsThatCannotBeToldAreInvalid) {
   Introduction long_name = intro(std::string(kMaxName + 1, 'x'));
   Introduction small_window = intro("a");

@@ -108,8 +108,7 @@ void Link::dial_next() {
 }
 
 Status Link::begin_handshake(Handshake::Role role) {
-  MUSTER_TRY(Handshake handshake,
-             Handshake::make(role, shared_.options.token, shared_.introduction(), shared_.nonce()));
+  MUSTER_TRY(Handshake handshake, shared_.handshake(role));
   handshake_ = std::make_unique<Handshake>(std::move(handshake));
   if (role == Handshake::Role::client) say(handshake_->start());
   return ok();

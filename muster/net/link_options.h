@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "muster/net/address_choice.h"
 #include "muster/net/driver.h"
 #include "muster/net/handshake.h"
+#include "muster/net/token_source.h"
 
 namespace muster::net {
 
@@ -21,6 +23,9 @@ namespace muster::net {
 struct EndpointOptions {
   // The secret that both ends must know, at least kMinToken bytes.
   std::vector<std::byte> token;
+  // Instead of `token`, where it may be replaced: asked at each handshake. A
+  // program gets it from find_tokens() (token_search.h).
+  std::shared_ptr<TokenSource> tokens = nullptr;
   Id id = Id::random();
   std::string name;              // At most kMaxName bytes.
   std::vector<Driver*> drivers;  // They outlive the endpoint.

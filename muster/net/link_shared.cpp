@@ -33,10 +33,11 @@ Introduction LinkShared::introduction() const {
           .silence_ms = static_cast<std::uint32_t>(silence.count())};
 }
 
-Nonce LinkShared::nonce() const {
+Result<Handshake> LinkShared::handshake(Handshake::Role role) const {
   Nonce nonce;
   for (std::size_t i = 0; i < nonce.size(); i += 8) wire::store(&nonce[i], options.random());
-  return nonce;
+  if (!options.tokens) return Handshake::make(role, options.token, introduction(), nonce);
+  return Handshake::make(role, options.tokens->accepted(), introduction(), nonce);
 }
 
 void LinkShared::enlist(Link& link) {

@@ -34,7 +34,7 @@ struct LinkShared {
 
   Driver* driver(std::string_view scheme) const;
   Introduction introduction() const;
-  Nonce nonce() const;
+  Result<Handshake> handshake(Handshake::Role role) const;
 
   // Links that are up are looked at by one timer for all.
   void enlist(Link& link);

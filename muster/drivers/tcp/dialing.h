@@ -20,8 +20,7 @@ namespace muster::drivers::tcp {
 
 class Dialing final : loop::FdHandler {
  public:
-  // Gets the socket, to keep. Code::unavailable if nobody answers,
-  // Code::unsupported if the address needs encryption.
+  // Gets the socket, to keep. Code::unavailable if nobody answers.
   using Done = std::function<void(Result<int> socket)>;
 
   Dialing(loop::Loop& loop, Resolver& resolver, net::Address to, Done done);
@@ -29,7 +28,7 @@ class Dialing final : loop::FdHandler {
   Dialing(const Dialing&) = delete;
   Dialing& operator=(const Dialing&) = delete;
 
-  // What can be said of `to` at once: Code::invalid, Code::unsupported.
+  // What can be said of `to` at once: Code::invalid.
   static Status check(const net::Address& to);
 
   // Calls `done` once, perhaps before it returns; this may be destroyed there.

@@ -3,27 +3,12 @@
 #include <cerrno>
 
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "muster/drivers/tcp/socket_options.h"
 
 namespace muster::drivers::tcp {
-namespace {
 
-// How much is thrown away at the end, at most.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-constexpr int kPieces = 8;
-
-}  // namespace
-
-PlainStream::~PlainStream() {
-  // A socket that is closed with bytes unread resets the connection, and the
-  // peer may then lose what was sent to it before. So they are thrown away
-  // first, as far as they have come.
-  shutdown(socket_, SHUT_WR);
-  for (int piece = 0; piece < kPieces; ++piece) {
-    if (recv(socket_, nullptr, kPiece, MSG_TRUNC | MSG_DONTWAIT) <= 0) break;
-  }
-  close(socket_);
-}
+PlainStream::~PlainStream() { close_gently(socket_); }
 
 Transfer PlainStream::outcome(ssize_t result, Transfer::State at_zero) {
   if (result > 0) return {Transfer::State::moved, static_cast<std::size_t>(result)};

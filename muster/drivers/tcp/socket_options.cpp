@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace muster::drivers::tcp {
 namespace {
@@ -19,6 +20,9 @@ constexpr int kNotSent = 256 << 10;
 // On a local route there is no congestion to model, and the models of others
 // cost half of the throughput.
 constexpr std::string_view kLocalCongestion = "cubic";
+// How much is thrown away at the end, at most.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr int kPieces = 8;
 
 void set(int socket, int level, int option, int value) {
   // Best effort: the connection works without, only slower.
@@ -26,13 +30,6 @@ void set(int socket, int level, int option, int value) {
 }
 
 }  // namespace
-
-Status check_reachable(const SocketAddress& address) {
-  if (address.is_loopback()) return ok();
-  return Error(Code::unsupported, address.host() +
-                                      " is not a loopback address; beyond this host tcp needs "
-                                      "encryption, which it does not have yet");
-}
 
 Result<int> make_socket(const SocketAddress& address) {
   const int made = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -46,6 +43,17 @@ Result<int> make_socket(const SocketAddress& address) {
     setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, kLocalCongestion.data(), kLocalCongestion.size());
   }
   return made;
+}
+
+void close_gently(int socket) {
+  // A socket that is closed with bytes unread resets the connection, and the
+  // peer may then lose what was sent to it before. So they are thrown away
+  // first, as far as they have come.
+  shutdown(socket, SHUT_WR);
+  for (int piece = 0; piece < kPieces; ++piece) {
+    if (recv(socket, nullptr, kPiece, MSG_TRUNC | MSG_DONTWAIT) <= 0) break;
+  }
+  close(socket);
 }
 
 bool peer_needs_this_processor(int socket) {

@@ -7,13 +7,12 @@
 
 namespace muster::drivers::tcp {
 
-// Code::unsupported, with the reason, if frames may not go to or come from
-// `address` without encryption.
-Status check_reachable(const SocketAddress& address);
-
 // A stream socket of `address`'s family that does not block and is set up to
 // be fast; not yet bound or connected. What it accepts inherits all of it.
 Result<int> make_socket(const SocketAddress& address);
+
+// Closes `socket` so that the peer still gets what was sent to it.
+void close_gently(int socket);
 
 // True if the peer, on this host, last sent from the processor that this
 // thread runs on: it can send no more while this thread keeps it.

@@ -1,6 +1,6 @@
 // Stream: the bytes of one connection, between the socket and the frames.
 //
-// A plain socket is one; encryption will be another. Never blocks.
+// A plain socket is one, an encrypted one another. Never blocks.
 
 #pragma once
 
@@ -39,6 +39,10 @@ class Stream {
   // further call would most likely find it blocked.
   virtual Transfer read(std::span<const iovec> into) = 0;
   virtual Transfer write(std::span<const iovec> from) = 0;
+
+  // True if a further read() would find something that the socket, being
+  // empty, does not tell of.
+  virtual bool has_more() const { return false; }
 
   // Why the last call failed.
   virtual Error failure() const = 0;

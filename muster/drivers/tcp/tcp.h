@@ -1,8 +1,9 @@
-// The tcp driver: frames over TCP, on this host's loopback for now.
+// The tcp driver: frames over TCP, encrypted by TLS 1.3 beyond this host.
 //
-// tcp://127.0.0.1:7000, tcp://[::1]:0, tcp://localhost:7000-7100. An address
-// beyond loopback is refused with Code::unsupported: it needs encryption,
-// which takes its place between socket and frames (stream.h).
+// tcp://127.0.0.1:7000, tcp://[::1]:0, tcp://localhost:7000-7100 go without
+// encryption, unless they end in ?tls=on. tcp://10.0.0.7:7000, tcp://node-7:7000
+// and tcp://0.0.0.0:0 never do: without a token or certificates they are refused
+// with Code::unsupported.
 
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "muster/base/clock.h"
+#include "muster/drivers/tcp/tls_options.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
 
@@ -24,6 +26,9 @@ struct TcpOptions {
   Duration connect_timeout = std::chrono::seconds(5);
   // A connection refuses frames while this many bytes wait to be written.
   std::size_t queue_limit = std::size_t{4} << 20;
+  // How long the two ends may take to agree on encryption.
+  Duration handshake_timeout = std::chrono::seconds(5);
+  TlsOptions tls = {};
 };
 
 // Any thread. The loop outlives the driver.

@@ -32,6 +32,8 @@ TcpConnection::TcpConnection(TcpShared& shared, net::Address peer)
       queue_(shared.pool),
       held_(*this, &TcpConnection::write_held),
       room_(*this, &TcpConnection::tell_room),
+      more_(*this, &TcpConnection::read_more),
+      again_(*this, &TcpConnection::start_dialing),
       ending_(*this, &TcpConnection::tell_end) {}
 
 TcpConnection::~TcpConnection() {
@@ -39,13 +41,21 @@ TcpConnection::~TcpConnection() {
   shared_.loop.forget(ending_);
 }
 
-void TcpConnection::dial(net::Sink& sink) {
+void TcpConnection::dial(net::Sink& sink, bool encrypted) {
   sink_ = &sink;
-  dialing_ = std::make_unique<Dialing>(shared_.loop, shared_.resolver, peer_,
-                                       [this, &sink](Result<int> socket) {
-                                         if (!socket) return end(std::move(socket).error());
-                                         take_up(std::make_unique<PlainStream>(*socket), sink);
-                                       });
+  is_dialed_ = true;
+  is_encrypted_ = encrypted;
+  start_dialing();
+}
+
+void TcpConnection::start_dialing() {
+  state_ = State::waiting;
+  dialing_ =
+      std::make_unique<Dialing>(shared_.loop, shared_.resolver, peer_, [this](Result<int> socket) {
+        if (!socket) return end(std::move(socket).error());
+        if (!is_encrypted_) return take_up(std::make_unique<PlainStream>(*socket), *sink_);
+        take_up((*shared_.tls)->connect(*socket, peer_.host, attempt_), *sink_);
+      });
   dialing_->start(shared_.options.connect_timeout);
 }
 
@@ -61,19 +71,48 @@ void TcpConnection::take_up(std::unique_ptr<Stream> stream, net::Sink& sink) {
   }
   state_ = State::shaking_hands;
   shake_hands();
+  if (state_ != State::shaking_hands) return;
+  deadline_ = std::make_unique<loop::Timer>([this] {
+    end(Error(Code::unavailable, "the peer did not finish it in time").during("TLS handshake"));
+  });
+  shared_.loop.start(*deadline_, shared_.loop.now() + shared_.options.handshake_timeout);
 }
 
 void TcpConnection::shake_hands() {
   switch (stream_->handshake()) {
     case Stream::Handshake::done:
       state_ = State::open;
+      if (deadline_) shared_.loop.stop(*deadline_);
       watch_for(EPOLLIN);
       if (!queue_.empty()) shared_.loop.flush_later(*this);
+      if (stream_->has_more()) shared_.loop.flush_soon(more_);
       break;
     case Stream::Handshake::wants_read: watch_for(EPOLLIN); break;
     case Stream::Handshake::wants_write: watch_for(EPOLLIN | EPOLLOUT); break;
-    case Stream::Handshake::failed: end(stream_->failure()); break;
+    case Stream::Handshake::failed: handshake_failed(); break;
   }
+}
+
+// While a token is being replaced the peer may know the older one only.
+void TcpConnection::handshake_failed() {
+  const Error why = stream_->failure();
+  if (why.code() != Code::invalid || !has_another_key()) return end(why);
+  ++attempt_;
+  drop_stream();
+  state_ = State::waiting;
+  // Later: whoever is called here may be the dialling that goes now.
+  shared_.loop.flush_soon(again_);
+}
+
+bool TcpConnection::has_another_key() {
+  return is_dialed_ && is_encrypted_ && attempt_ + 1 < (*shared_.tls)->attempts();
+}
+
+void TcpConnection::drop_stream() {
+  if (deadline_) shared_.loop.stop(*deadline_);
+  if (stream_ && watched_ != 0) shared_.loop.unwatch(stream_->descriptor());
+  watched_ = 0;
+  stream_.reset();
 }
 
 void TcpConnection::watch_for(std::uint32_t events) {
@@ -116,8 +155,9 @@ Result<WritableBuffer> TcpConnection::allocate(std::size_t size) {
 }
 
 net::Peer TcpConnection::peer() const {
-  // Nothing else is let in without encryption.
-  return {.address = peer_.to_string(), .is_same_host = true, .pid = 0};
+  const auto known = addresses_without_asking(peer_);
+  const bool is_loopback = !known.empty() && known.front().is_loopback();
+  return {.address = peer_.to_string(), .is_same_host = is_loopback, .pid = 0};
 }
 
 void TcpConnection::flush() {
@@ -212,7 +252,12 @@ bool TcpConnection::read() {
     if (got.state != Transfer::State::moved || got.bytes < asked) break;
   }
   if (any) gate_.was_read();
+  if (state_ == State::open && stream_->has_more()) shared_.loop.flush_soon(more_);
   return any;
+}
+
+void TcpConnection::read_more() {
+  if (state_ == State::open) read();
 }
 
 // Large parts are read into their place, all else into the common buffer.
@@ -268,9 +313,10 @@ void TcpConnection::end(Error why) {
   shared_.loop.forget(*this);
   shared_.loop.forget(held_);
   shared_.loop.forget(room_);
+  shared_.loop.forget(more_);
+  shared_.loop.forget(again_);
   if (dialing_) dialing_->stop();
-  if (stream_ && watched_ != 0) shared_.loop.unwatch(stream_->descriptor());
-  stream_.reset();
+  drop_stream();
   queue_.clear();
   shared_.loop.flush_later(ending_);
 }

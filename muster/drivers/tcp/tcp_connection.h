@@ -30,7 +30,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
 
   // One of the two comes first: dial the peer, or take up a stream that is
   // connected. From then on `sink` hears.
-  void dial(net::Sink& sink);
+  void dial(net::Sink& sink, bool encrypted);
   void take_up(std::unique_ptr<Stream> stream, net::Sink& sink);
 
   Status send(wire::Frame& frame) override;
@@ -58,11 +58,16 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   bool look() override;
   bool is_worth_waiting_for() const override;
 
+  void start_dialing();
   void shake_hands();
+  void handshake_failed();
+  bool has_another_key();
+  void drop_stream();
   void watch_for(std::uint32_t events);
 
   // Reading. True if any bytes came.
   bool read();
+  void read_more();
   Transfer read_once(std::size_t& asked);
   Status deliver(std::size_t bytes, std::size_t direct);
 
@@ -89,10 +94,16 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   Heat heat_;
   Call held_;    // Due soon: writes what the gate held back.
   Call room_;    // The same: tells the sink that there is room.
+  Call more_;    // The same: reads what the stream has without the socket.
+  Call again_;   // The same: dials once more.
   Call ending_;  // Due at the end of the turn: tells it that it is over.
+  std::unique_ptr<loop::Timer> deadline_;  // While shaking hands takes its time.
   std::optional<Error> why_;
+  std::size_t attempt_ = 0;    // Of those that the encryption allows.
   std::uint32_t watched_ = 0;  // Events, of the stream's descriptor.
   State state_ = State::waiting;
+  bool is_dialed_ = false;
+  bool is_encrypted_ = false;     // If it was dialed.
   bool wants_room_ = false;       // The sink does, after a frame was refused.
   bool is_blocked_ = false;       // The socket takes nothing just now.
   bool is_write_broken_ = false;  // The peer takes nothing more; it may still have sent.

@@ -32,11 +32,14 @@ class TcpDriver final : public net::Driver {
   Result<std::unique_ptr<net::Connection>> dial(const net::Address& address,
                                                 net::Sink& sink) override {
     shared_.loop.check_held();
+    const auto attempt = [&] { return "dial " + address.to_string(); };
     if (Status possible = Dialing::check(address); !possible) {
-      return std::move(possible).error().during("dial " + address.to_string());
+      return std::move(possible).error().during(attempt());
     }
+    const Result<bool> encrypted = shared_.encrypts(address);
+    if (!encrypted) return encrypted.error().during(attempt());
     auto connection = std::make_unique<TcpConnection>(shared_, address);
-    connection->dial(sink);
+    connection->dial(sink, *encrypted);
     return std::unique_ptr<net::Connection>(std::move(connection));
   }
 

@@ -42,10 +42,6 @@ Result<int> bind_in_range(const net::Address& address) {
   for (int port = address.port;; ++port) {
     const auto here = addresses_without_asking(
         {address.scheme, address.host, static_cast<std::uint16_t>(port), 0});
-    if (here.empty()) {
-      return Error(Code::invalid, "a listener needs a numeric address or localhost");
-    }
-    MUSTER_TRY_OK(check_reachable(here.front()));
     Result<int> socket = bind_and_listen(here.front());
     if (socket || !is_range) return socket;
     if (port == address.last_port) {
@@ -78,12 +74,20 @@ Result<std::unique_ptr<net::Listener>> TcpListener::open(TcpShared& shared,
                                                          const net::Address& address,
                                                          net::Driver::Accept accept) {
   const auto attempt = [&] { return "listen on " + address.to_string(); };
+  if (addresses_without_asking(address).empty()) {
+    return Error(Code::invalid, "a listener needs a numeric address or localhost")
+        .during(attempt());
+  }
+  const Result<bool> encrypted = shared.encrypts(address);
+  if (!encrypted) return encrypted.error().during(attempt());
   Result<int> socket = bind_in_range(address);
   if (!socket) return std::move(socket).error().during(attempt());
   net::Address told = SocketAddress::of_local(*socket)->address();
   if (!shared.options.advertised_host.empty()) told.host = shared.options.advertised_host;
-  auto listener =
-      std::make_unique<TcpListener>(shared, *socket, std::move(told), std::move(accept));
+  // Whatever its host is called elsewhere.
+  if (*encrypted) told.options = "tls=on";
+  auto listener = std::make_unique<TcpListener>(shared, *socket, std::move(told), *encrypted,
+                                                std::move(accept));
   if (Status watched = shared.loop.watch(*socket, EPOLLIN, *listener); !watched) {
     return std::move(watched).error().during(attempt());
   }
@@ -91,13 +95,14 @@ Result<std::unique_ptr<net::Listener>> TcpListener::open(TcpShared& shared,
   return std::unique_ptr<net::Listener>(std::move(listener));
 }
 
-TcpListener::TcpListener(TcpShared& shared, int socket, net::Address address,
+TcpListener::TcpListener(TcpShared& shared, int socket, net::Address address, bool encrypted,
                          net::Driver::Accept accept)
     : shared_(shared),
       socket_(socket),
       address_(std::move(address)),
       accept_(std::make_shared<net::Driver::Accept>(std::move(accept))),
-      resume_([this] { shared_.loop.change(socket_, EPOLLIN); }) {}
+      resume_([this] { shared_.loop.change(socket_, EPOLLIN); }),
+      is_encrypted_(encrypted) {}
 
 TcpListener::~TcpListener() {
   shared_.loop.stop(resume_);
@@ -121,7 +126,12 @@ void TcpListener::on_ready(std::uint32_t) {
 }
 
 void TcpListener::hand_over(int socket) {
-  auto stream = std::make_unique<PlainStream>(socket);
+  std::unique_ptr<Stream> stream;
+  if (is_encrypted_) {
+    stream = (*shared_.tls)->accept(socket);
+  } else {
+    stream = std::make_unique<PlainStream>(socket);
+  }
   const auto peer = SocketAddress::of_peer(socket);
   if (!peer) return;  // It has gone already.
   auto connection = std::make_unique<TcpConnection>(shared_, peer->address());

@@ -13,12 +13,13 @@ namespace muster::drivers::tcp {
 
 class TcpListener final : public net::Listener, loop::FdHandler {
  public:
-  // Code::unsupported beyond loopback, Code::unavailable if the port, or each
-  // of the range, is taken.
+  // Code::unsupported if it needs encryption and there is none,
+  // Code::unavailable if the port, or each of the range, is taken.
   static Result<std::unique_ptr<net::Listener>> open(TcpShared& shared, const net::Address& address,
                                                      net::Driver::Accept accept);
   // Takes over `socket`, which listens.
-  TcpListener(TcpShared& shared, int socket, net::Address address, net::Driver::Accept accept);
+  TcpListener(TcpShared& shared, int socket, net::Address address, bool encrypted,
+              net::Driver::Accept accept);
   ~TcpListener() override;
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
@@ -36,6 +37,7 @@ class TcpListener final : public net::Listener, loop::FdHandler {
   // Shared with a call of it that is under way, which may destroy the listener.
   std::shared_ptr<net::Driver::Accept> accept_;
   loop::Timer resume_;
+  const bool is_encrypted_;
   bool is_watched_ = false;
 };
 

@@ -3,7 +3,17 @@
 #include <chrono>
 #include <string>
 
+#include "muster/drivers/tcp/encryption.h"
+
 namespace muster::drivers::tcp {
+
+Result<bool> TcpShared::encrypts(const net::Address& address) const {
+  MUSTER_TRY(const bool encrypted, is_encrypted(address));
+  if (encrypted && !tls) {
+    return Error(tls.error().code(), "it needs encryption, and " + tls.error().message());
+  }
+  return encrypted;
+}
 
 void TcpShared::warn(std::string_view event, std::string_view detail) {
   const auto now =

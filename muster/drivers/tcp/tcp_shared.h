@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "muster/drivers/tcp/resolver.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/tcp_poller.h"
+#include "muster/drivers/tcp/tls_context.h"
 
 namespace muster::drivers::tcp {
 
@@ -21,7 +23,15 @@ inline constexpr std::size_t kMaxBody = std::size_t{256} << 10;
 
 struct TcpShared {
   TcpShared(loop::Loop& the_loop, TcpOptions the_options)
-      : loop(the_loop), options(std::move(the_options)), resolver(the_loop), reading(kReadAtOnce) {}
+      : loop(the_loop),
+        options(std::move(the_options)),
+        resolver(the_loop),
+        tls(TlsContext::make(options.tls)),
+        reading(kReadAtOnce) {}
+
+  // Whether connections at `address` are encrypted. Code::unsupported if they
+  // have to be and cannot.
+  Result<bool> encrypts(const net::Address& address) const;
 
   // Logs a warning, unless there was one a moment ago.
   void warn(std::string_view event, std::string_view detail);
@@ -32,6 +42,7 @@ struct TcpShared {
   loop::Loop& loop;
   TcpOptions options;
   Resolver resolver;
+  Result<std::unique_ptr<TlsContext>> tls;
   BufferPool pool;
   TcpPoller poller;
   std::vector<std::byte> reading;  // One for all: nothing stays in it after a read.

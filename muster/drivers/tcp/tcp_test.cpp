@@ -12,16 +12,43 @@ std::unique_ptr<Driver> tcp_with_short_queue(loop::Loop& loop) {
   return drivers::make_tcp_driver(loop, {.queue_limit = 4096});
 }
 
+// Any will do, as long as both ends know it.
+std::shared_ptr<TokenSource> tokens() {
+  return *make_fixed_tokens({{1, std::vector<std::byte>(kTokenSize, std::byte{0x5A})}});
+}
+
+std::unique_ptr<Driver> tls(loop::Loop& loop) {
+  return drivers::make_tcp_driver(loop, {.tls = {.tokens = tokens()}});
+}
+
+std::unique_ptr<Driver> tls_with_short_queue(loop::Loop& loop) {
+  return drivers::make_tcp_driver(loop, {.queue_limit = 4096, .tls = {.tokens = tokens()}});
+}
+
+// Where the kernel has no TLS this is no different.
+std::unique_ptr<Driver> tls_by_the_kernel(loop::Loop& loop) {
+  return drivers::make_tcp_driver(loop, {.tls = {.tokens = tokens(), .use_kernel = true}});
+}
+
 Address v4() { return {"tcp", "127.0.0.1", 0, 0}; }
 Address v6() { return {"tcp", "::1", 0, 0}; }
+Address v4_encrypted() { return {"tcp", "127.0.0.1", 0, 0, "tls=on"}; }
+Address v6_encrypted() { return {"tcp", "::1", 0, 0, "tls=on"}; }
 
 MUSTER_DRIVER_SUITE(Tcp, make_subject("v4", tcp, v4), make_subject("v6", tcp, v6),
                     make_subject("apart", tcp, v4, Sides::apart),
                     make_subject("short_queue", tcp_with_short_queue, v4, Sides::apart));
+MUSTER_DRIVER_SUITE(Tls, make_subject("tls_v4", tls, v4_encrypted),
+                    make_subject("tls_v6", tls, v6_encrypted),
+                    make_subject("tls_apart", tls, v4_encrypted, Sides::apart),
+                    make_subject("tls_kernel", tls_by_the_kernel, v4_encrypted, Sides::apart),
+                    make_subject("tls_short_queue", tls_with_short_queue, v4_encrypted,
+                                 Sides::apart));
 MUSTER_PROCESS_SUITE(Tcp, make_subject("v4", tcp, v4));
 MUSTER_LINK_SUITE(Tcp, make_subject("v4", tcp, v4), make_subject("v6", tcp, v6),
                   make_subject("apart", tcp, v4, Sides::apart),
                   make_subject("short_queue", tcp_with_short_queue, v4, Sides::apart));
+MUSTER_PROCESS_SUITE(Tls, make_subject("tls_v4", tls, v4_encrypted));
 
 }  // namespace
 }  // namespace muster::net::testing

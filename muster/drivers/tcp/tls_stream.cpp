@@ -1,0 +1,151 @@
+// Moving bytes; tls_handshake.cpp has what comes before.
+
+#include "muster/drivers/tcp/tls_stream.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+namespace muster::drivers::tcp {
+namespace {
+
+// The most that TLS puts into one record.
+constexpr std::size_t kRecord = std::size_t{16} << 10;
+// Bytes that are encrypted before they are sent: few enough that they stay in
+// the cache, many enough that the system calls do not show.
+constexpr std::size_t kBatch = 8 * kRecord;
+
+// Walks over runs of bytes.
+class Cursor {
+ public:
+  Cursor(std::span<const iovec> runs, std::size_t skipped) : runs_(runs) { skip(skipped); }
+
+  bool at_end() const { return runs_.empty(); }
+  // What is left of the run where it stands.
+  std::span<const std::byte> here() const {
+    return {static_cast<const std::byte*>(runs_[0].iov_base) + used_, runs_[0].iov_len - used_};
+  }
+  void skip(std::size_t bytes) {
+    while (!runs_.empty() && bytes >= runs_[0].iov_len - used_) {
+      bytes -= runs_[0].iov_len - used_;
+      runs_ = runs_.subspan(1);
+      used_ = 0;
+    }
+    used_ += bytes;
+  }
+  // Copies up to `size` bytes, and skips them.
+  std::size_t copy(std::byte* to, std::size_t size) {
+    std::size_t copied = 0;
+    while (copied < size && !at_end()) {
+      const auto from = here().first(std::min(here().size(), size - copied));
+      std::memcpy(to + copied, from.data(), from.size());
+      copied += from.size();
+      skip(from.size());
+    }
+    return copied;
+  }
+
+ private:
+  std::span<const iovec> runs_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+Transfer TlsStream::read(std::span<const iovec> into) {
+  if (failure_) return {Transfer::State::failed, 0};
+  if (has_ended_) return {Transfer::State::ended, 0};
+  ERR_clear_error();
+  wire_.start_reading();
+  was_filled_ = false;
+  std::size_t moved = 0;
+  for (const iovec& run : into) {
+    std::size_t filled = 0;
+    while (filled < run.iov_len) {
+      std::size_t got = 0;
+      auto* const to = static_cast<std::byte*>(run.iov_base) + filled;
+      if (SSL_read_ex(session_.get(), to, run.iov_len - filled, &got) == 1) {
+        filled += got;
+        moved += got;
+        // Asking once more, only to hear that there is nothing, is not for free.
+        if (wire_.is_drained() && SSL_has_pending(session_.get()) == 0) {
+          return {Transfer::State::moved, moved};
+        }
+        continue;
+      }
+      const int kind = SSL_get_error(session_.get(), 0);
+      if (kind == SSL_ERROR_ZERO_RETURN || wire_.has_ended()) {
+        has_ended_ = true;
+      } else if (kind != SSL_ERROR_WANT_READ && kind != SSL_ERROR_WANT_WRITE) {
+        failure_ = why_lost();
+      }
+      if (moved > 0) return {Transfer::State::moved, moved};
+      if (failure_) return {Transfer::State::failed, 0};
+      return {has_ended_ ? Transfer::State::ended : Transfer::State::blocked, 0};
+    }
+  }
+  was_filled_ = true;
+  return {Transfer::State::moved, moved};
+}
+
+bool TlsStream::has_more() const {
+  if (failure_ || has_ended_) return true;
+  return was_filled_ && (wire_.has_ahead() || SSL_has_pending(session_.get()) == 1);
+}
+
+// What is told as moved has left wholly: the rest of a batch that the socket
+// did not take is kept encrypted, and told when it has.
+Transfer TlsStream::write(std::span<const iovec> from) {
+  if (failure_) return {Transfer::State::failed, 0};
+  ERR_clear_error();
+  std::size_t moved = 0;
+  for (;;) {
+    if (!wire_.flush()) {
+      failure_ = why_lost();
+      return {Transfer::State::failed, 0};
+    }
+    if (wire_.has_unsent()) break;
+    moved += std::exchange(ahead_, 0);
+    if (Cursor(from, moved).at_end()) break;
+    if (!encrypt(from, moved)) return {Transfer::State::failed, 0};
+  }
+  if (moved == 0) return {Transfer::State::blocked, 0};
+  return {Transfer::State::moved, moved};
+}
+
+// Encrypts a batch of what follows the first `skipped` bytes.
+bool TlsStream::encrypt(std::span<const iovec> from, std::size_t skipped) {
+  Cursor rest(from, skipped);
+  while (!rest.at_end() && ahead_ < kBatch) {
+    std::span<const std::byte> next = rest.here();
+    if (next.size() >= kRecord) {
+      const std::size_t whole = std::min(next.size(), kBatch - ahead_);
+      next = next.first(std::max(kRecord, whole / kRecord * kRecord));
+      rest.skip(next.size());
+    } else {
+      std::vector<std::byte>& joined = context_.joined();
+      joined.resize(kRecord);
+      next = {joined.data(), rest.copy(joined.data(), kRecord)};
+    }
+    std::size_t written = 0;
+    if (SSL_write_ex(session_.get(), next.data(), next.size(), &written) != 1) {
+      failure_ = why_lost();
+      return false;
+    }
+    ahead_ += written;
+  }
+  return true;
+}
+
+Error TlsStream::why_lost() const {
+  if (wire_.error() == EPIPE) return {Code::unavailable, "connection closed by peer"};
+  if (wire_.error() != 0) return system_error(Code::unavailable, "connection lost", wire_.error());
+  return {Code::unavailable, "connection lost: TLS: " + take_tls_error()};
+}
+
+}  // namespace muster::drivers::tcp

@@ -1,0 +1,82 @@
+// TlsStream: TLS 1.3 over a connected socket.
+//
+// Bytes of large parts are encrypted from where they lie and decrypted into
+// where they belong; small runs are joined into one record.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muster/drivers/tcp/socket_address.h"
+#include "muster/drivers/tcp/stream.h"
+#include "muster/drivers/tcp/tls_context.h"
+#include "muster/drivers/tcp/tls_wire.h"
+#include "muster/net/proof.h"
+
+struct ssl_st;          // OpenSSL's SSL,
+struct ssl_ctx_st;      // SSL_CTX,
+struct ssl_session_st;  // and SSL_SESSION.
+
+namespace muster::drivers::tcp {
+
+class TlsStream final : public Stream {
+ public:
+  // Both take over session and socket. The context outlives the stream.
+  static std::unique_ptr<Stream> accept(TlsContext& context, ssl_st* session, int socket);
+  static std::unique_ptr<Stream> connect(TlsContext& context, ssl_st* session, int socket,
+                                         const std::string& host, std::size_t attempt);
+  ~TlsStream() override;
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  // Lets sessions of these contexts agree on the token's key, and on nothing
+  // else.
+  static void use_keys(ssl_ctx_st* client, ssl_ctx_st* server);
+
+  // Code::invalid if the two ends do not trust each other: no use to try again.
+  Handshake handshake() override;
+  Transfer read(std::span<const iovec> into) override;
+  Transfer write(std::span<const iovec> from) override;
+  bool has_more() const override;
+  Error failure() const override { return *failure_; }
+  int descriptor() const override { return wire_.socket(); }
+
+ private:
+  struct FreeSession {
+    void operator()(ssl_st* session) const;
+  };
+  struct Callbacks;  // That OpenSSL asks for keys.
+
+  TlsStream(TlsContext& context, ssl_st* session, int socket);
+  void verify_name(const std::string& host);
+  void offer_key(std::size_t attempt);
+  void leave_dials();
+
+  ssl_session_st* find_key(std::string_view identity);
+
+  Handshake settle();
+  Error why_no_handshake(int kind) const;
+  Error why_lost() const;
+  bool encrypt(std::span<const iovec> from, std::size_t skipped);
+
+  TlsContext& context_;
+  TlsWire wire_;
+  std::unique_ptr<ssl_st, FreeSession>
+      session_;  // Before the wire goes, as OpenSSL may still ask it.
+  std::optional<SocketAddress> dialed_from_;
+  std::string identity_;  // That we offer.
+  net::Key key_{};
+  std::string refusal_;    // Why we take no key of the peer's.
+  std::size_t ahead_ = 0;  // Bytes that are encrypted, but not all have left.
+  std::optional<Error> failure_;
+  bool is_open_ = false;
+  bool was_filled_ = false;  // The last read: there may be more without asking the socket.
+  bool has_ended_ = false;
+};
+
+}  // namespace muster::drivers::tcp

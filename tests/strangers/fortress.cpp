@@ -1,0 +1,151 @@
+#include "tests/strangers/fortress.h"
+
+#include <atomic>
+#include <fstream>
+#include <list>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "muster/base/log.h"
+#include "muster/drivers/shm/shm.h"
+#include "muster/drivers/tcp/tcp.h"
+#include "muster/net/endpoint.h"
+
+namespace muster::strangers {
+namespace {
+
+using std::chrono::seconds;
+
+std::shared_ptr<net::TokenSource> tokens() {
+  return *net::make_fixed_tokens({{1, std::vector<std::byte>(32, std::byte{0x77})}});
+}
+
+std::vector<std::unique_ptr<net::Driver>> make_drivers(loop::Loop& loop) {
+  std::vector<std::unique_ptr<net::Driver>> made;
+  made.push_back(drivers::make_tcp_driver(
+      loop, {.handshake_timeout = kDeadline, .tls = {.tokens = tokens()}}));
+  made.push_back(*drivers::make_shm_driver(loop));
+  return made;
+}
+
+net::EndpointOptions options(const std::vector<std::unique_ptr<net::Driver>>& drivers) {
+  net::EndpointOptions made;
+  made.tokens = tokens();
+  made.name = "fortress";
+  made.handshake_deadline = kDeadline;
+  for (const auto& driver : drivers) made.drivers.push_back(driver.get());
+  return made;
+}
+
+// Sends back whatever comes.
+struct Echo final : net::LinkSink {
+  std::unique_ptr<net::Link> link;
+
+  void on_up(net::Link&) override {}
+  void on_message(wire::Frame& frame, net::Lane lane, std::size_t cost) override {
+    static_cast<void>(link->send(frame, lane));
+    link->done(cost);
+  }
+  void on_closed(Error) override { link.reset(); }
+};
+
+std::size_t rss_kib() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t whole = 0;
+  std::size_t resident = 0;
+  file >> whole >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 1024;
+}
+
+}  // namespace
+
+// Prints its addresses, then its condition for each line that it is given.
+MUSTER_ROLE(fortress) {
+  std::atomic<int> warnings = 0;
+  log::to(log::Level::warning, [&](log::Level, std::string_view) { ++warnings; });
+  const auto loop = *loop::Loop::make();
+  auto drivers = make_drivers(*loop);
+  std::list<Echo> echoes;
+  std::unique_ptr<net::Endpoint> endpoint;
+  {
+    const loop::Turn turn(*loop);
+    endpoint = *net::Endpoint::make(*loop, options(drivers));
+    const std::vector<net::Address> addresses = {*net::Address::parse("tcp://127.0.0.1:0"),
+                                                 *net::Address::parse("tcp://127.0.0.1:0?tls=on"),
+                                                 *net::Address::parse("shm://*")};
+    const auto actual = endpoint->listen(addresses, [&](std::unique_ptr<net::Link> link) -> Echo& {
+      echoes.emplace_back().link = std::move(link);
+      return echoes.back();
+    });
+    for (const net::Address& address : *actual) parent.pipe.write_line(address.to_string());
+  }
+  while (parent.pipe.read_line(seconds(600))) {
+    std::ostringstream line;
+    const loop::Turn turn(*loop);
+    line << rss_kib() << ' ' << warnings << ' ' << endpoint->strangers();
+    parent.pipe.write_line(line.str());
+  }
+  const loop::Turn turn(*loop);
+  echoes.clear();
+  endpoint.reset();
+  drivers.clear();
+  return 0;
+}
+
+std::string_view name(Door door) {
+  switch (door) {
+    case Door::plain: return "plain";
+    case Door::tls: return "tls";
+    case Door::shm: return "shm";
+  }
+  return "";
+}
+
+Fortress::Fortress() : child_(*net::testing::ChildProcess::start("fortress", {})) {
+  for (net::Address& address : addresses_) {
+    address = *net::Address::parse(*child_->pipe().read_line());
+  }
+}
+
+Condition Fortress::condition() {
+  Condition condition;
+  child_->pipe().write_line("how are you");
+  const Result<std::string> line = child_->pipe().read_line();
+  EXPECT_TRUE(line) << "the process is gone: " << line.error().describe();
+  if (line)
+    std::istringstream(*line) >> condition.rss_kib >> condition.warnings >> condition.strangers;
+  return condition;
+}
+
+Member::Member() : loop_(*loop::Loop::make()), drivers_(make_drivers(*loop_)) {
+  const loop::Turn turn(*loop_);
+  endpoint_ = *net::Endpoint::make(*loop_, options(drivers_));
+  conversation_ = std::make_unique<net::Conversation>(*loop_, *endpoint_);
+}
+
+Member::~Member() {
+  conversation_->close();
+  const loop::Turn turn(*loop_);
+  conversation_.reset();
+  endpoint_.reset();
+  drivers_.clear();
+}
+
+Status Member::call(const net::Address& address) {
+  net::DialOptions dial;
+  dial.reconnect = true;  // A crowd of strangers may push a member out of the queue.
+  dial.where.same_host = net::Known::yes;
+  return conversation_->connect({address}, dial, loop_->now() + seconds(60));
+}
+
+Status Member::exchange() {
+  const TimePoint deadline = loop_->now() + seconds(60);
+  MUSTER_TRY_OK(conversation_->send(Buffer::copy_of(std::string("hello")), deadline));
+  MUSTER_TRY(const Buffer answer, conversation_->receive(deadline));
+  if (answer.size() != 5) return Error(Code::internal, "another answer");
+  return ok();
+}
+
+}  // namespace muster::strangers

@@ -74,7 +74,7 @@ void Lanes::push(wire::Frame& frame, Lane lane) {
   queued->frame.parts = std::move(frame.parts);
   queued->lane = lane;
   ++count_;
-  bytes_ += queued->size;
+  bytes_[is_large(queued->size) ? 1 : 0] += queued->size;
 
   Queue& queue = queue_of(lane);
   (queue.head == nullptr ? queue.head : queue.tail->next) = queued;
@@ -142,7 +142,7 @@ void Lanes::drop(Queued* queued, wire::Frame& frame) {
 
 void Lanes::remove_head(Queue& queue, Lane lane) {
   --count_;
-  bytes_ -= queue.head->size;
+  bytes_[is_large(queue.head->size) ? 1 : 0] -= queue.head->size;
   queue.head = queue.head->next;
   if (queue.head == nullptr) return retire(queue);
   queue.state = State::ready;

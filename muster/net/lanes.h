@@ -12,6 +12,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "muster/net/driver.h"
 #include "muster/net/link_head.h"
 #include "muster/net/transfer.h"
 #include "muster/wire/frame.h"
@@ -87,10 +88,14 @@ class Lanes {
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }
   // Bytes of memory that wait, bodies and all.
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return bytes_[0] + bytes_[1]; }
+  // Of large messages alone, or of small ones: each kind has its own limit, so
+  // that small ones can still overtake when large ones have filled theirs.
+  std::size_t bytes(bool is_large) const { return bytes_[is_large ? 1 : 0]; }
   static std::size_t size_of(const wire::Frame& frame) {
     return sizeof(Queued) + frame.body_size();
   }
+  static bool is_large(std::size_t size) { return size > sizeof(Queued) + kLargePart; }
 
  private:
   enum class State : std::uint8_t { idle, ready, waiting, granted };
@@ -126,7 +131,7 @@ class Lanes {
   Queue* last_ = nullptr;  // Most sends go where the last went.
   std::array<Priority, kPriorities> priorities_;
   std::size_t count_ = 0;
-  std::size_t bytes_ = 0;
+  std::array<std::size_t, 2> bytes_{};  // Of small messages, of large ones.
 };
 
 }  // namespace muster::net

@@ -224,8 +224,9 @@ class Link final : private Sink, private loop::Flusher {
   bool has_room_ = true;        // The connection takes frames,
   bool has_chunk_room_ = true;  // and large ones.
   bool is_pumping_ = false;
-  bool wants_room_ = false;  // The user waits for on_room().
-  bool is_closing_ = false;  // The user has called close().
+  bool wants_room_ = false;        // A small message was refused: on_room() is owed.
+  bool wants_large_room_ = false;  // A large one was.
+  bool is_closing_ = false;        // The user has called close().
   bool was_ever_up_ = false;
   bool is_bye_said_ = false;
   bool is_bye_heard_ = false;

@@ -36,7 +36,8 @@ struct EndpointOptions {
   std::uint64_t max_body = std::uint64_t{16} << 30;
   // Bytes of messages that may wait here, per link.
   std::uint32_t window = std::uint32_t{1} << 20;
-  // Bytes of messages that may wait to be sent, per link.
+  // Bytes of small messages that may wait to be sent, per link, and as many of
+  // those with bodies above 64 KiB.
   std::size_t max_queued = std::size_t{64} << 20;
   // Bytes of large bodies that may be under way to us, over all links.
   std::uint64_t grant_budget = std::uint64_t{1} << 30;

@@ -105,8 +105,10 @@ Status Link::queue(wire::Frame& frame, Lane lane) {
   const std::uint64_t size = frame.body_size();
   if (was_ever_up_ && size > peer_.max_body) return above_limit(size, peer_);
   // One that is larger than the whole queue waits alone.
-  if (!lanes_.empty() && lanes_.bytes() + Lanes::size_of(frame) > shared_.options.max_queued) {
-    wants_room_ = true;
+  const bool is_large = Lanes::is_large(Lanes::size_of(frame));
+  const std::size_t waiting = lanes_.bytes(is_large);
+  if (waiting > 0 && waiting + Lanes::size_of(frame) > shared_.options.max_queued) {
+    (is_large ? wants_large_room_ : wants_room_) = true;
     return Error(Code::overloaded, "the link's queue is full");
   }
   lanes_.push(frame, lane);
@@ -138,8 +140,11 @@ void Link::pump() {
   }
   if (state_ == State::leaving && lanes_.empty() && control_.empty() && !is_bye_said_) say_bye();
   is_pumping_ = false;
-  if (!wants_room_ || lanes_.bytes() > shared_.options.max_queued / 2) return;
-  wants_room_ = false;
+  const std::size_t half = shared_.options.max_queued / 2;
+  const bool has_room = wants_room_ && lanes_.bytes(false) <= half;
+  const bool has_large_room = wants_large_room_ && lanes_.bytes(true) <= half;
+  if (!has_room && !has_large_room) return;
+  wants_room_ = wants_large_room_ = false;
   sink_->on_room();
 }
 

@@ -27,6 +27,8 @@ Message::Message(MessageFields fields) {
   data_ = std::move(data);
 }
 
+Error Message::failure() const { return value_to_error(data_->body).during(source()); }
+
 Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& destination,
                                    const BodyLimits& limits) {
   const MessageHead& head = incoming.head;
@@ -39,6 +41,7 @@ Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& desti
   }
   data->tag = head.tag;
   data->is_redelivered = head.is_redelivered;
+  data->is_failure = head.is_failure;
   data->session_type = head.session_type();
   data->stage = head.stage();
   data->priority = incoming.priority;

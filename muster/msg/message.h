@@ -111,6 +111,10 @@ class Message {
   Priority priority() const { return data_->priority; }
   TimePoint deadline() const { return data_->deadline; }  // By the receiver's clock.
   bool is_redelivered() const { return data_->is_redelivered; }
+  // An answer that tells of a failure; only receive() gives such, all else
+  // gives the error itself.
+  bool is_failure() const { return data_->is_failure; }
+  Error failure() const;
   // Of the proxy that received it: a reply need not look up a name.
   PeerId peer() const { return data_->peer; }
 
@@ -121,6 +125,7 @@ class Message {
   struct Data {
     Tag tag;
     bool is_redelivered = false;
+    bool is_failure = false;
     SessionType session_type = SessionType::task;
     Stage stage = Stage::request;
     Priority priority = Priority::normal;

@@ -101,6 +101,7 @@ void SessionTable::finish(Entry& entry, Outcome outcome) {
   entry.kept.reset();
   if (entry.watch != nullptr) {
     --entry.watch->left;
+    entry.watch->answered += outcome ? 1 : 0;
     entry.watch = nullptr;
   }
   if (entry.done) {
@@ -121,6 +122,7 @@ void SessionTable::release(Entry& entry) {
   entry.watch = nullptr;
   free_.push_back(static_cast<std::uint32_t>(&entry - entries_.data()));
   --used_;
+  ++released_;
 }
 
 bool SessionTable::end(SessionId id, Error why) {
@@ -184,7 +186,10 @@ Status SessionTable::watch(SessionId id, SessionWatch& watch) {
     return Error(Code::invalid,
                  "wait for session " + id.to_string() + ": somebody else waits for its answer");
   }
-  if (entry->outcome) return ok();
+  if (entry->outcome) {
+    watch.answered += *entry->outcome ? 1 : 0;
+    return ok();
+  }
   entry->watch = &watch;
   ++watch.left;
   return ok();
@@ -255,16 +260,26 @@ void SessionTable::keep(SessionId id, KeptRequest request) {
   entry->kept = std::make_unique<KeptRequest>(std::move(request));
 }
 
-std::vector<const KeptRequest*> SessionTable::kept_for(PeerId peer) const {
+std::vector<KeptRequest*> SessionTable::kept_for(PeerId peer) {
   std::vector<const Entry*> found;
   for (const Entry& entry : entries_) {
     if (entry.id && entry.peer == peer && entry.kept != nullptr) found.push_back(&entry);
   }
   std::ranges::sort(found, {}, &Entry::number);
-  std::vector<const KeptRequest*> kept;
+  std::vector<KeptRequest*> kept;
   kept.reserve(found.size());
   for (const Entry* entry : found) kept.push_back(entry->kept.get());
   return kept;
+}
+
+KeptRequest* SessionTable::kept(SessionId id) {
+  const Entry* entry = find(id);
+  return entry != nullptr ? entry->kept.get() : nullptr;
+}
+
+PeerId SessionTable::peer_of(SessionId id) const {
+  const Entry* entry = find(id);
+  return entry != nullptr ? entry->peer : PeerId{};
 }
 
 }  // namespace muster::msg

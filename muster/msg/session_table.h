@@ -22,6 +22,7 @@ namespace muster::msg {
 // How many of the sessions that somebody waits for have not finished.
 struct SessionWatch {
   std::size_t left = 0;
+  std::size_t answered = 0;  // Of those that have, with an answer and not with an error.
 };
 
 // A request as it was sent, kept to be sent again.
@@ -29,6 +30,7 @@ struct KeptRequest {
   MessageHead head;
   wire::Parts parts;
   Priority priority = Priority::normal;
+  bool was_sent = false;  // Once at least: it comes again.
 };
 
 class SessionTable {
@@ -100,9 +102,15 @@ class SessionTable {
   // Keeps the request of an open session that waits for its peer's return.
   void keep(SessionId id, KeptRequest request);
   // Requests that were kept for `peer` and are open, oldest first.
-  std::vector<const KeptRequest*> kept_for(PeerId peer) const;
+  std::vector<KeptRequest*> kept_for(PeerId peer);
+  // The one that was kept for this session, or null.
+  KeptRequest* kept(SessionId id);
 
+  // Whom it is with; none if there is no such session.
+  PeerId peer_of(SessionId id) const;
   std::size_t open_count() const { return open_; }
+  // Grows with each session that is no more: there is room for another.
+  std::uint64_t released() const { return released_; }
   std::size_t size() const { return used_; }
 
  private:
@@ -136,6 +144,7 @@ class SessionTable {
   const std::uint64_t nonce_;
   const std::size_t limit_;
   std::uint64_t last_number_ = 0;
+  std::uint64_t released_ = 0;
   std::size_t used_ = 0;
   std::size_t open_ = 0;
   std::vector<Entry> entries_;

@@ -126,7 +126,7 @@ TEST(SessionTable, KeepsRequestsThatWaitForAReturnInOrder) {
   }
   give(table, answer(ids[1]));
   std::vector<SessionId> kept;
-  for (const KeptRequest* request : table.kept_for(kWorker)) kept.push_back(request->head.session);
+  for (KeptRequest* request : table.kept_for(kWorker)) kept.push_back(request->head.session);
   EXPECT_EQ(kept, (std::vector{ids[0], ids[2], ids[3]}));
   EXPECT_TRUE(table.kept_for(kOther).empty());
 }

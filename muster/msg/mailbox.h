@@ -19,10 +19,10 @@ class Mailbox {
   // From `limit` bytes on, is_full(): senders are to be held back.
   explicit Mailbox(std::size_t limit) : limit_(limit) {}
 
-  void push(Incoming message) {
+  void push(Incoming&& message) {
     bytes_ += message.size();
     ++count_;
-    queues_[static_cast<std::size_t>(message.priority)].push(std::move(message));
+    queues_[static_cast<std::size_t>(message.priority)].add() = std::move(message);
   }
   // There must be one.
   Incoming pop() {

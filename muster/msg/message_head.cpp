@@ -28,10 +28,6 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == kMessageHead);
 
-Error invalid(std::string_view why) {
-  return {Code::invalid, "a message's head: " + std::string(why)};
-}
-
 // Null if all is well.
 const char* fault_of(const Layout& layout, std::size_t size) {
   const auto kind = static_cast<MessageKind>(layout.kind);
@@ -104,16 +100,15 @@ void write_message_head(const MessageHead& message, wire::Head& head) {
   std::memcpy(to + kMessageHead, tag.data(), tag.size());
 }
 
-Result<MessageHead> read_message_head(const wire::Head& head) {
-  if (head.size() < net::kLinkHead + kMessageHead) return invalid("it is too short");
+const char* read_message_head(const wire::Head& head, MessageHead& message) {
+  if (head.size() < net::kLinkHead + kMessageHead) return "it is too short";
   const auto bytes = head.bytes().subspan(net::kLinkHead);
   const auto layout = wire::load<Layout>(bytes.data());
-  if (const char* fault = fault_of(layout, bytes.size())) return invalid(fault);
+  if (const char* fault = fault_of(layout, bytes.size())) return fault;
   const std::string_view tag(reinterpret_cast<const char*>(bytes.data()) + kMessageHead,
                              layout.tag_size);
-  if (!wire::is_utf8(tag)) return invalid("a tag that is not UTF-8");
+  if (!wire::is_utf8(tag)) return "a tag that is not UTF-8";
 
-  MessageHead message;
   message.kind = static_cast<MessageKind>(layout.kind);
   message.form = static_cast<BodyForm>(layout.form);
   message.compression = static_cast<Compression>(layout.compression);
@@ -124,6 +119,14 @@ Result<MessageHead> read_message_head(const wire::Head& head) {
   message.session = {layout.session[0], layout.session[1]};
   message.message = {layout.message[0], layout.message[1]};
   message.tag = tag;
+  return nullptr;
+}
+
+Result<MessageHead> read_message_head(const wire::Head& head) {
+  MessageHead message;
+  if (const char* fault = read_message_head(head, message)) {
+    return Error(Code::invalid, "a message's head: " + std::string(fault));
+  }
   return message;
 }
 

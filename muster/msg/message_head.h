@@ -61,7 +61,9 @@ MessageKind kind_of(SessionType type, Stage stage);
 // Fills `head` from byte kLinkHead on. The tag must be valid.
 void write_message_head(const MessageHead& message, wire::Head& head);
 
-// Reads what write_message_head() wrote; Code::invalid says what is wrong.
+// Reads what write_message_head() wrote. Null, or what is wrong with it.
+const char* read_message_head(const wire::Head& head, MessageHead& message);
+// The same; Code::invalid says what is wrong.
 Result<MessageHead> read_message_head(const wire::Head& head);
 
 }  // namespace muster::msg

@@ -202,7 +202,7 @@ class Proxy {
  private:
   explicit Proxy(std::unique_ptr<internal::ProxyCore> core);
 
-  Result<Message> to_message(Result<Incoming> outcome) const;
+  Result<Message> to_message(const Result<Incoming>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items);
   Status answer(const Message& message, Stage stage, MessageHead head, wire::Value body,

@@ -147,7 +147,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Status keep(const PeerRecord& record, OutgoingMessage& message);
   void send_kept(PeerRecord& record);
   void report_dropped(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
-  void answer_came(Incoming incoming);
+  void answer_came(Incoming& incoming);
   void sessions_due();
 
   loop::Loop& loop_;

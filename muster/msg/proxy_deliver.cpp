@@ -21,20 +21,23 @@ std::string_view why_unwanted(SessionTable::Verdict verdict) {
 }  // namespace
 
 void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane, std::size_t cost) {
-  Result<MessageHead> head = read_message_head(frame.head);
-  if (!head || (!link.is_introduced && head->kind != MessageKind::introduction)) {
+  Incoming incoming;
+  MessageHead& head = incoming.head;
+  const char* fault = read_message_head(frame.head, head);
+  if (fault == nullptr && !link.is_introduced && head.kind != MessageKind::introduction) {
+    fault = "it spoke before it introduced itself";
+  }
+  if (fault != nullptr) {
     ++counters_.refused;
     tell({.kind = ProxyEvent::Kind::refused,
           .peer = link.link->peer().name,
-          .text = head ? "it spoke before it introduced itself" : head.error().message()});
+          .text = fmt::format("a message's head: {}", fault)});
     return drop_link(link);
   }
-  if (head->kind == MessageKind::introduction) {
+  if (head.kind == MessageKind::introduction) {
     link.link->done(cost);
-    return introduction_came(link, *head, frame);
+    return introduction_came(link, head, frame);
   }
-  Incoming incoming;
-  incoming.head = *std::move(head);
   incoming.parts = std::move(frame.parts);
   incoming.peer = link.peer;
   incoming.source = link.name;
@@ -45,7 +48,7 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   // Answers never hold their sender back: it was asked for them.
   if (!incoming.head.is_request()) {
     link.link->done(cost);
-    return answer_came(std::move(incoming));
+    return answer_came(incoming);
   }
   if (mailbox_.is_full()) {
     incoming.owed = cost;
@@ -56,7 +59,7 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   mailbox_.push(std::move(incoming));
 }
 
-void ProxyCore::answer_came(Incoming incoming) {
+void ProxyCore::answer_came(Incoming& incoming) {
   using Verdict = SessionTable::Verdict;
   const Verdict verdict = sessions_.take(incoming);
   if (verdict == Verdict::finished || verdict == Verdict::advanced) return;

@@ -16,10 +16,10 @@ using internal::ProxyCore;
 using internal::Waited;
 using loop::Turn;
 
-Result<Message> Proxy::to_message(Result<Incoming> outcome) const {
-  MUSTER_TRY(const Incoming incoming, std::move(outcome));
+Result<Message> Proxy::to_message(const Result<Incoming>& outcome) const {
+  if (!outcome) return outcome.error();
   MUSTER_TRY(Message message,
-             MessageMaker::make(incoming, core_->own_name(), core_->options().body_limits));
+             MessageMaker::make(*outcome, core_->own_name(), core_->options().body_limits));
   if (message.is_failure()) return message.failure();
   return message;
 }
@@ -34,7 +34,7 @@ Result<std::optional<Message>> Proxy::receive_once(const Wait& wait) {
     const Waited waited = internal::wait_for(loop, wait, deadline, [&] {
       if (taken || end) return true;
       if (core_->has_waiting()) {
-        taken = core_->take_waiting();
+        taken.emplace(core_->take_waiting());
       } else {
         end = core_->end();
       }
@@ -118,7 +118,7 @@ Result<Replies> Proxy::take_replies(const std::vector<SessionId>& ids, bool canc
     }
   }
   for (Taken& one : taken) {
-    Result<Message> message = to_message(std::move(one.outcome));
+    Result<Message> message = to_message(one.outcome);
     if (message) {
       replies.messages.push_back(*std::move(message));
     } else {

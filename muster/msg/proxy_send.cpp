@@ -50,7 +50,7 @@ struct Sending {
     if (outcome) return true;
     if (!id && !submit()) return outcome.has_value();
     if (watch.left != 0) return false;
-    outcome = core.sessions().take_outcome(id);
+    core.sessions().take_outcome(id, outcome);
     return true;
   }
 
@@ -108,7 +108,7 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
     core_->sessions().forget(sending.id);
   }
   call_back();
-  if (sending.outcome) return to_message(*std::move(sending.outcome));
+  if (sending.outcome) return to_message(*sending.outcome);
   return internal::why_not(waited,
                            fmt::format("send {} to {}", draft.tag.text(), draft.destination.name));
 }
@@ -136,7 +136,7 @@ loop::Future<Message> Proxy::request(Draft draft) {
     const Turn turn(core_->loop());
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
     MUSTER_TRY_OK(core_->submit(peer, draft, body, [this, promise](SessionTable::Outcome outcome) {
-      promise->set(to_message(std::move(outcome)));
+      promise->set(to_message(outcome));
     }));
     return ok();
   };

@@ -318,6 +318,65 @@ TEST_F(Three, KeepNotificationsForAnAbsentPeerInOrderUpToTheLimit) {
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(take(group, "worker_1").body(), Value(i));
 }
 
+TEST_F(Three, DropTheOldestForAnAbsentPeerWhereAskedForAndReportEach) {
+  Proxy& sender = group.add("sender", [](ProxyOptions& options) {
+    options.absent = {.max_messages = 2, .policy = DropPolicy::oldest};
+  });
+  ASSERT_TRUE(group.settle());
+  group.crash("worker_1");
+  ASSERT_TRUE(group.run_until([&] { return sender.peer("worker_1")->presence == Presence::lost; }));
+  std::vector<SessionId> ids;
+  for (int i = 0; i < 5; ++i) {
+    ids.push_back(*sender.isend({.tag = "note",
+                                 .destination = "worker_1",
+                                 .body = i,
+                                 .session_type = SessionType::notification,
+                                 .wants_receipt = true}));
+  }
+  EXPECT_EQ(sender.counters().dropped, 3U);
+  EXPECT_TRUE(has(events(sender), Kind::dropped));
+  EXPECT_EQ(sender.receive_by_id({ids[0]}, kNow)->failures.at(0).error.code(), Code::overloaded);
+  group.add("worker_1");
+  EXPECT_EQ(take(group, "worker_1").body(), Value(3));
+  EXPECT_EQ(take(group, "worker_1").body(), Value(4));
+  EXPECT_TRUE(outcome(group, sender, ids[4]).is_complete());
+}
+
+TEST_F(Three, TellWhenTooFewPeersAreHereAndForHowLong) {
+  Proxy& sender = group.add("sender", [](ProxyOptions& options) {
+    options.minimum = {{.type = "worker", .count = 2}};
+    options.minimum_deadline = seconds(60);
+  });
+  ASSERT_TRUE(group.settle());
+  EXPECT_FALSE(has(events(sender), Kind::too_few_peers)) << "not before there were enough";
+  group.crash("worker_1");
+  group.net.run_for(seconds(59));
+  auto kinds = events(sender);
+  EXPECT_TRUE(has(kinds, Kind::too_few_peers) && !has(kinds, Kind::minimum_missed));
+  group.net.run_for(seconds(2));
+  EXPECT_TRUE(has(events(sender), Kind::minimum_missed));
+  group.add("worker_1");
+  ASSERT_TRUE(group.settle());
+  EXPECT_TRUE(has(events(sender), Kind::enough_peers));
+}
+
+TEST_F(Three, ForgetAbsentPeersBeyondTheLimit) {
+  Proxy& sender = group.add("sender", [](ProxyOptions& options) { options.max_absent_peers = 1; });
+  ASSERT_TRUE(group.settle());
+  group.crash("worker_1");
+  group.crash("worker_2");
+  ASSERT_TRUE(group.run_until([&] { return sender.peers().size() == 2; }));
+  group.add("worker_1");
+  group.add("worker_2");
+  EXPECT_TRUE(group.settle());
+}
+
+TEST_F(Three, RefuseATagThatCannotBe) {
+  for (const std::string tag : {std::string(), std::string(49, 'x'), std::string("\xFF")}) {
+    EXPECT_EQ(master->isend({.tag = tag, .destination = "worker_1"}).error().code(), Code::invalid);
+  }
+}
+
 TEST_F(Three, FenceAnOldIncarnationThatComesBackLate) {
   SimGroup other;
   Proxy& old = other.add("worker_1");

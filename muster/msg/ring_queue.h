@@ -15,13 +15,15 @@ class RingQueue {
   std::size_t size() const { return count_; }
   T& front() { return slots_[head_]; }
 
-  void push(T item) {
+  // A place at the end, to be filled: as it was when it was last moved from.
+  T& add() {
     if (count_ == slots_.size()) grow();
-    slots_[(head_ + count_) & (slots_.size() - 1)] = std::move(item);
-    ++count_;
+    return slots_[(head_ + count_++) & (slots_.size() - 1)];
   }
+  void push(T item) { add() = std::move(item); }
+  // What is moved from must hold on to nothing.
   T pop() {
-    T item = std::exchange(slots_[head_], T());
+    T item = std::move(slots_[head_]);
     head_ = (head_ + 1) & (slots_.size() - 1);
     --count_;
     return item;

@@ -1,6 +1,7 @@
 #include "muster/msg/session_table.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace muster::msg {
 namespace {
@@ -71,6 +72,26 @@ const SessionTable::Entry* SessionTable::find(SessionId id) const {
   return &entries_[slot];
 }
 
+// With an answer, or with an error.
+template <class Result>
+void SessionTable::finish(Entry& entry, Result&& outcome) {
+  constexpr bool is_answer = std::is_same_v<std::remove_cvref_t<Result>, Incoming>;
+  --open_;
+  entry.kept.reset();
+  if (entry.watch != nullptr) {
+    --entry.watch->left;
+    entry.watch->answered += is_answer ? 1 : 0;
+    entry.watch = nullptr;
+  }
+  if (entry.done) {
+    const auto done = std::move(entry.done);
+    release(entry);  // First: what is called may open the next.
+    done(std::forward<Result>(outcome));
+    return;
+  }
+  entry.outcome.emplace(std::forward<Result>(outcome));
+}
+
 SessionTable::Verdict SessionTable::take(Incoming& answer) {
   Entry* entry = find(answer.head.session);
   if (entry == nullptr) {
@@ -94,23 +115,6 @@ SessionTable::Verdict SessionTable::take(Incoming& answer) {
   }
   finish(*entry, std::move(answer));
   return Verdict::finished;
-}
-
-void SessionTable::finish(Entry& entry, Outcome outcome) {
-  --open_;
-  entry.kept.reset();
-  if (entry.watch != nullptr) {
-    --entry.watch->left;
-    entry.watch->answered += outcome ? 1 : 0;
-    entry.watch = nullptr;
-  }
-  if (entry.done) {
-    const auto done = std::move(entry.done);
-    release(entry);  // First: what is called may open the next.
-    done(std::move(outcome));
-    return;
-  }
-  entry.outcome.emplace(std::move(outcome));
 }
 
 void SessionTable::release(Entry& entry) {
@@ -148,11 +152,17 @@ void SessionTable::forget(SessionId id) {
 }
 
 std::optional<SessionTable::Outcome> SessionTable::take_outcome(SessionId id) {
-  Entry* entry = find(id);
-  if (entry == nullptr || !entry->outcome) return std::nullopt;
-  std::optional<Outcome> outcome = std::move(entry->outcome);
-  release(*entry);
+  std::optional<Outcome> outcome;
+  take_outcome(id, outcome);
   return outcome;
+}
+
+bool SessionTable::take_outcome(SessionId id, std::optional<Outcome>& outcome) {
+  Entry* entry = find(id);
+  if (entry == nullptr || !entry->outcome) return false;
+  outcome.emplace(*std::move(entry->outcome));
+  release(*entry);
+  return true;
 }
 
 std::optional<Session::State> SessionTable::state(SessionId id) const {

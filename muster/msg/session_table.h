@@ -76,6 +76,8 @@ class SessionTable {
 
   // The outcome, once there is one; the session is then no more.
   std::optional<Outcome> take_outcome(SessionId id);
+  // The same into `outcome`, which has none; false if there is none yet.
+  bool take_outcome(SessionId id, std::optional<Outcome>& outcome);
   // None if there is no such session, or its outcome was taken.
   std::optional<Session::State> state(SessionId id) const;
   bool is_finished(SessionId id) const;
@@ -136,7 +138,8 @@ class SessionTable {
   const Entry* find(SessionId id) const;
   std::uint32_t take_slot();
   void add_deadline(TimePoint at, SessionId id);
-  void finish(Entry& entry, Outcome outcome);
+  template <class Result>
+  void finish(Entry& entry, Result&& outcome);
   void release(Entry& entry);
   template <class Which>
   std::size_t end_those(const Error& why, Which which);

@@ -53,7 +53,9 @@ struct Destination {
 // What becomes of a session whose peer is lost before it has answered.
 enum class OnLoss : std::uint8_t {
   fail,  // It ends with Code::unavailable and the peer's name.
-  wait,  // The request is sent again when the peer is back.
+  // The request is sent again when the peer is back, marked redelivered if it
+  // was sent before: where only the link broke, it may be handled twice.
+  wait,
 };
 
 // Where the answer goes.

@@ -2,9 +2,9 @@
 //
 // Any thread may call anything here, but not while it holds the loop's baton.
 // What one proxy sends to another arrives in order within a priority, each
-// message at most once. Calls that wait drive the loop themselves; there is no
-// thread in between. A process may have several proxies. In a child that was
-// forked, all calls say Code::invalid: make a new proxy there.
+// message at most once unless its draft says OnLoss::wait. Calls that wait drive the loop
+// themselves; there is no thread in between. A process may have several proxies. In a child that
+// was forked, all calls say Code::invalid: make a new proxy there.
 
 #pragma once
 

@@ -74,7 +74,8 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
   if (there.link != nullptr) break_link(record, why);
   const Error told =
       Error(Code::unavailable, fmt::format("{} is gone: {}", record.member.name, why.message()));
-  sessions_.lose(record.id, told);
+  // What was sent to one who was away already waits for the return.
+  if (!was_gone || presence == Presence::left) sessions_.lose(record.id, told);
   sessions_changed();
   if (presence == Presence::left) {
     for (OutgoingMessage& message : there.outbox.take_all()) {

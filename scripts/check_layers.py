@@ -15,7 +15,7 @@ MODULE = re.compile(r"^muster_module\(\s*(\S+)\s+([^)]*)\)", re.M)
 KEYWORDS = {"DEPS", "PRIVATE_DEPS", "TEST_DEPS", "LABELS", "SERIAL"}
 INCLUDE = re.compile(r'^#include "muster/([a-z_/]+)/[a-z_0-9]+\.h"', re.M)
 FOREIGN = re.compile(
-    r"^#include [<\"]((?:fmt|spdlog|openssl|CLI|zmq|nng|ucp|uct|nlohmann|msgpack"
+    r"^#include [<\"]((?:fmt|spdlog|openssl|CLI|zmq|nng|ucp|uct|nlohmann|msgpack|zstd|lz4"
     r"|gtest|gmock|rapidcheck)[/.][^>\"]*)",
     re.M,
 )

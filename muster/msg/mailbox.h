@@ -1,0 +1,49 @@
+// Mailbox: messages that have come and wait for receive(). Pure.
+//
+// The most urgent goes first, and within a priority who came first: order holds
+// per sender and priority, and no sender starves another.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "muster/msg/incoming.h"
+#include "muster/msg/ring_queue.h"
+#include "muster/net/link_head.h"
+
+namespace muster::msg {
+
+class Mailbox {
+ public:
+  // From `limit` bytes on, is_full(): senders are to be held back.
+  explicit Mailbox(std::size_t limit) : limit_(limit) {}
+
+  void push(Incoming&& message) {
+    bytes_ += message.size();
+    ++count_;
+    queues_[static_cast<std::size_t>(message.priority)].add() = std::move(message);
+  }
+  // There must be one.
+  Incoming pop() {
+    std::size_t priority = 0;
+    while (queues_[priority].empty()) ++priority;
+    Incoming message = queues_[priority].pop();
+    bytes_ -= message.size();
+    --count_;
+    return message;
+  }
+
+  bool empty() const { return count_ == 0; }
+  std::size_t count() const { return count_; }
+  std::size_t bytes() const { return bytes_; }
+  bool is_full() const { return bytes_ >= limit_; }
+
+ private:
+  const std::size_t limit_;
+  std::array<RingQueue<Incoming>, net::kPriorities> queues_;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace muster::msg

@@ -1,0 +1,148 @@
+// Message: what one component said to another. Immutable, and cheap to copy.
+//
+// Draft is what a program fills in to have one sent.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "muster/base/buffer.h"
+#include "muster/base/clock.h"
+#include "muster/base/error.h"
+#include "muster/base/id.h"
+#include "muster/msg/message_head.h"
+#include "muster/msg/session.h"
+#include "muster/msg/tag.h"
+#include "muster/wire/value.h"
+
+namespace muster::msg {
+
+using SessionId = Id;
+using MessageId = Id;
+
+// More urgent messages overtake others; order holds within one priority.
+enum class Priority : std::uint8_t { urgent = 0, normal = 1, low = 2, idle = 3 };
+
+// A peer, known by a number instead of its name. Stays the same over returns.
+struct PeerId {
+  std::uint32_t slot = UINT32_MAX;
+  std::uint32_t generation = 0;
+
+  explicit operator bool() const { return slot != UINT32_MAX; }
+  friend bool operator==(const PeerId&, const PeerId&) = default;
+};
+
+// Whom a message is for: a name, or a PeerId, which saves looking it up.
+struct Destination {
+  Destination() = default;
+  Destination(std::string its_name) : name(std::move(its_name)) {}
+  Destination(std::string_view its_name) : name(its_name) {}
+  Destination(const char* its_name) : name(its_name) {}
+  Destination(PeerId its_id) : id(its_id) {}
+
+  std::string name;
+  PeerId id;
+};
+
+// What becomes of a session whose peer is lost before it has answered.
+enum class OnLoss : std::uint8_t {
+  fail,  // It ends with Code::unavailable and the peer's name.
+  // The request is sent again when the peer is back, marked redelivered if it
+  // was sent before: where only the link broke, it may be handled twice.
+  wait,
+};
+
+// Where the answer goes.
+enum class Answers : std::uint8_t {
+  by_id,       // To receive_by_id(), collect() and the like.
+  to_receive,  // To receive(), as any other message; nobody waits for it by id.
+};
+
+struct Draft {
+  Tag tag = {};
+  Destination destination = {};
+  wire::Value body = {};
+  SessionType session_type = SessionType::task;
+  SessionId session_id = {};  // None: one is made.
+  Priority priority = Priority::normal;
+  // The session ends then with Code::timeout; the receiver can see it too.
+  TimePoint deadline = kForever;
+  Compression compression = Compression::none;
+  OnLoss on_loss = OnLoss::fail;
+  Answers answers = Answers::by_id;
+  // For a notification that is not waited for: have it acknowledged all the same.
+  bool wants_receipt = false;
+};
+
+// All that a message says, for who makes one by hand, such as a test.
+struct MessageFields {
+  Tag tag = {};
+  std::string source = {};
+  std::string destination = {};
+  wire::Value body = {};
+  SessionType session_type = SessionType::task;
+  Stage stage = Stage::request;
+  SessionId session_id = {};
+  MessageId message_id = {};
+  Priority priority = Priority::normal;
+  TimePoint deadline = kForever;
+};
+
+class Message {
+ public:
+  Message() = default;  // None; only to be assigned to.
+  explicit Message(MessageFields fields);
+
+  std::string_view tag() const { return data_->tag.text(); }
+  bool is(const Tag& tag) const { return data_->tag == tag; }
+  std::string_view source() const { return data_->source.text(); }
+  std::string_view destination() const { return data_->destination.text(); }
+  const wire::Value& body() const { return data_->body; }
+
+  SessionType session_type() const { return data_->session_type; }
+  Stage stage() const { return data_->stage; }
+  bool is_request() const { return data_->stage == Stage::request; }
+  SessionId session_id() const { return data_->session_id; }
+  MessageId message_id() const { return data_->message_id; }
+  Priority priority() const { return data_->priority; }
+  TimePoint deadline() const { return data_->deadline; }  // By the receiver's clock.
+  bool is_redelivered() const { return data_->is_redelivered; }
+  // An answer that tells of a failure; only receive() gives such, all else
+  // gives the error itself.
+  bool is_failure() const { return data_->is_failure; }
+  Error failure() const;
+  // Of the proxy that received it: a reply need not look up a name.
+  PeerId peer() const { return data_->peer; }
+
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  friend class MessageMaker;
+  struct Data {
+    Tag tag;
+    bool is_redelivered = false;
+    bool is_failure = false;
+    SessionType session_type = SessionType::task;
+    Stage stage = Stage::request;
+    Priority priority = Priority::normal;
+    Buffer source;
+    Buffer destination;
+    wire::Value body;
+    SessionId session_id;
+    MessageId message_id;
+    TimePoint deadline = kForever;
+    PeerId peer;
+    // Not said by the message, but known of it: how far it was answered.
+    mutable std::atomic<std::uint8_t> answered{0};
+  };
+
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace muster::msg

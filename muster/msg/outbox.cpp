@@ -1,0 +1,33 @@
+#include "muster/msg/outbox.h"
+
+#include <utility>
+
+namespace muster::msg {
+
+Status Outbox::push(OutgoingMessage& message, std::vector<OutgoingMessage>& dropped) {
+  const std::size_t size = message.size();
+  if (!fits(size) && limits_.policy == DropPolicy::refuse) {
+    return Error(Code::overloaded, "the cache for this absent peer is full; wait for its return");
+  }
+  // One that can never fit is dropped itself, not all others for nothing.
+  const bool can_fit = limits_.max_messages > 0 && size <= limits_.max_bytes;
+  if (!fits(size) && (limits_.policy == DropPolicy::newest || !can_fit)) {
+    dropped.push_back(std::move(message));
+    return ok();
+  }
+  while (!fits(size)) {
+    bytes_ -= messages_.front().size();
+    dropped.push_back(std::move(messages_.front()));
+    messages_.pop_front();
+  }
+  bytes_ += size;
+  messages_.push_back(std::move(message));
+  return ok();
+}
+
+std::deque<OutgoingMessage> Outbox::take_all() {
+  bytes_ = 0;
+  return std::exchange(messages_, {});
+}
+
+}  // namespace muster::msg

@@ -1,0 +1,40 @@
+// PeerLink: one link of a proxy, and whom it is to.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "muster/base/buffer.h"
+#include "muster/msg/message.h"
+#include "muster/net/link.h"
+
+namespace muster::msg::internal {
+
+class ProxyCore;
+
+class PeerLink final : public net::LinkSink {
+ public:
+  // `peer` is whom it dials; none: it was accepted, and is to say who it is.
+  PeerLink(ProxyCore& core, std::uint64_t number, PeerId whom)
+      : peer(whom), serial(number), core_(core) {}
+
+  std::unique_ptr<net::Link> link;
+  PeerId peer;
+  Buffer name;                  // Of the peer, once it is introduced.
+  bool is_introduced = false;   // It has told us who it is,
+  bool has_introduced = false;  // and we have told it.
+  bool is_dead = false;         // Waits to be destroyed; what it says counts no more.
+  const std::uint64_t serial;
+
+ private:
+  void on_up(net::Link& up) override;
+  void on_message(wire::Frame& frame, net::Lane lane, std::size_t cost) override;
+  void on_room() override;
+  void on_refused(wire::Frame& frame, net::Lane lane, const Error& why) override;
+  void on_closed(Error why) override;
+
+  ProxyCore& core_;
+};
+
+}  // namespace muster::msg::internal

@@ -1,0 +1,191 @@
+#include "muster/msg/proxy.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/msg/proxy_core.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::msg {
+
+using internal::ProxyCore;
+using internal::Waited;
+using loop::Turn;
+
+Proxy::Proxy(std::unique_ptr<ProxyCore> core) : core_(std::move(core)) {}
+
+Proxy::~Proxy() {
+  // In a forked child neither the baton nor the links are ours to touch.
+  if (!core_->is_this_process()) static_cast<void>(core_.release());
+}
+
+Result<std::unique_ptr<Proxy>> Proxy::start(loop::Loop& loop, ProxyOptions options) {
+  MUSTER_TRY(std::unique_ptr<ProxyCore> core, ProxyCore::make(loop, std::move(options)));
+  return std::unique_ptr<Proxy>(new Proxy(std::move(core)));
+}
+
+Result<std::unique_ptr<Proxy>> Proxy::join(loop::Loop& loop, ProxyOptions options,
+                                           const Wait& wait) {
+  MUSTER_TRY(std::unique_ptr<Proxy> proxy, start(loop, std::move(options)));
+  ProxyCore& core = *proxy->core_;
+  const std::vector<Expected>& expected = core.options().expected;
+  const Waited waited = internal::wait_for(
+      loop, wait, [&] { return core.end() || (core.is_joined() && core.has(expected)); });
+  const Turn turn(loop);
+  if (core.end()) return core.end()->during(fmt::format("join {}", core.options().group));
+  if (waited == Waited::done) return proxy;
+  const std::string missing =
+      core.is_joined() ? core.missing_of(expected) : "an answer of the registry";
+  return internal::why_not(waited, fmt::format("join {} as {}: still missing: {}",
+                                               core.options().group, core.options().name, missing));
+}
+
+const std::string& Proxy::group() const { return core_->options().group; }
+const std::string& Proxy::name() const { return core_->options().name; }
+const std::string& Proxy::type() const { return core_->options().type; }
+loop::Loop& Proxy::loop() const { return core_->loop(); }
+
+std::uint64_t Proxy::incarnation() const {
+  if (!core_->is_this_process()) return 0;
+  const Turn turn(core_->loop());
+  return core_->incarnation();
+}
+
+Status Proxy::leave(const Wait& wait) {
+  MUSTER_TRY_OK(core_->check_process());
+  {
+    const Turn turn(core_->loop());
+    core_->leave();
+  }
+  const Waited waited =
+      internal::wait_for(core_->loop(), wait, [this] { return core_->has_left(); });
+  call_back();
+  if (waited == Waited::done) return ok();
+  return internal::why_not(waited, fmt::format("leave {}", group()));
+}
+
+bool Proxy::is_joined() const {
+  if (!core_->is_this_process()) return false;
+  const Turn turn(core_->loop());
+  return core_->is_joined();
+}
+
+std::optional<Error> Proxy::ended() const {
+  if (Status here = core_->check_process(); !here) return here.error();
+  const Turn turn(core_->loop());
+  return core_->end();
+}
+
+std::vector<PeerInfo> Proxy::peers() const {
+  std::vector<PeerInfo> infos;
+  if (!core_->is_this_process()) return infos;
+  const Turn turn(core_->loop());
+  for (const PeerId id : core_->peers().all()) {
+    infos.push_back(core_->describe(*core_->peers().find(id)));
+  }
+  return infos;
+}
+
+std::vector<std::string> Proxy::peer_names(std::string_view type) const {
+  std::vector<std::string> names;
+  for (PeerInfo& info : peers()) {
+    if (info.presence == Presence::here && info.type == type) names.push_back(std::move(info.name));
+  }
+  return names;
+}
+
+std::optional<PeerInfo> Proxy::peer(std::string_view name) const {
+  if (!core_->is_this_process()) return std::nullopt;
+  const Turn turn(core_->loop());
+  const PeerRecord* record = core_->peers().find(name);
+  if (record == nullptr) return std::nullopt;
+  return core_->describe(*record);
+}
+
+Result<PeerId> Proxy::find(std::string_view name) const {
+  MUSTER_TRY_OK(core_->check_process());
+  const Turn turn(core_->loop());
+  return core_->resolve(name);
+}
+
+Status Proxy::wait_for_peers(const std::vector<Expected>& expected, const Wait& wait) {
+  MUSTER_TRY_OK(core_->check_process());
+  const Waited waited =
+      internal::wait_for(core_->loop(), wait, [&] { return core_->end() || core_->has(expected); });
+  call_back();
+  const Turn turn(core_->loop());
+  if (core_->has(expected)) return ok();
+  if (core_->end()) return *core_->end();
+  return internal::why_not(waited, fmt::format("wait for {}", core_->missing_of(expected)));
+}
+
+bool Proxy::has_peers(const std::vector<Expected>& expected) const {
+  if (!core_->is_this_process()) return false;
+  const Turn turn(core_->loop());
+  return core_->has(expected);
+}
+
+Result<WritableBuffer> Proxy::allocate(std::size_t size) {
+  MUSTER_TRY_OK(core_->check_process());
+  const Turn turn(core_->loop());
+  net::Link* link = core_->some_link("shm");
+  if (link == nullptr) link = core_->some_link("");
+  if (link == nullptr) return WritableBuffer::on_heap(size);
+  return link->allocate(size);
+}
+
+std::optional<ProxyEvent> Proxy::next_event(const Wait& wait) {
+  if (!core_->is_this_process()) return std::nullopt;
+  std::optional<ProxyEvent> event;
+  internal::wait_for(core_->loop(), wait, [&] {
+    if (event || core_->events().empty()) return event.has_value();
+    event = std::move(core_->events().front());
+    core_->events().pop_front();
+    core_->counted_events();
+    return true;
+  });
+  return event;
+}
+
+// Tells the user what happened, on the user's own thread.
+void Proxy::call_back() {
+  const auto& on_event = core_->options().on_event;
+  if (on_event == nullptr || !core_->has_events()) return;
+  std::deque<ProxyEvent> events;
+  {
+    const Turn turn(core_->loop());
+    events.swap(core_->events());
+    core_->counted_events();
+  }
+  for (const ProxyEvent& event : events) on_event(event);
+}
+
+ProxyCounters Proxy::counters() const {
+  if (!core_->is_this_process()) return {};
+  const Turn turn(core_->loop());
+  return core_->counters();
+}
+
+std::string_view name(ProxyEvent::Kind kind) {
+  switch (kind) {
+    case ProxyEvent::Kind::joined: return "joined";
+    case ProxyEvent::Kind::returned: return "returned";
+    case ProxyEvent::Kind::left: return "left";
+    case ProxyEvent::Kind::lost: return "lost";
+    case ProxyEvent::Kind::link_broke: return "link_broke";
+    case ProxyEvent::Kind::registry_unreachable: return "registry_unreachable";
+    case ProxyEvent::Kind::registry_back: return "registry_back";
+    case ProxyEvent::Kind::dropped: return "dropped";
+    case ProxyEvent::Kind::refused: return "refused";
+    case ProxyEvent::Kind::unwanted: return "unwanted";
+    case ProxyEvent::Kind::session_ended: return "session_ended";
+    case ProxyEvent::Kind::too_few_peers: return "too_few_peers";
+    case ProxyEvent::Kind::enough_peers: return "enough_peers";
+    case ProxyEvent::Kind::minimum_missed: return "minimum_missed";
+    case ProxyEvent::Kind::fenced: return "fenced";
+  }
+  return "unknown";
+}
+
+}  // namespace muster::msg

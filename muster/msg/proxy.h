@@ -1,0 +1,247 @@
+// Proxy: a component's end of the conversation with its group.
+//
+// Any thread may call anything here, but not while it holds the loop's baton.
+// What one proxy sends to another arrives in order within a priority, each
+// message at most once unless its draft says OnLoss::wait. Calls that wait drive the loop
+// themselves; there is no thread in between. A process may have several proxies. In a child that
+// was forked, all calls say Code::invalid: make a new proxy there.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/base/result.h"
+#include "muster/loop/future.h"
+#include "muster/loop/loop.h"
+#include "muster/msg/message.h"
+#include "muster/msg/proxy_options.h"
+#include "muster/msg/wait.h"
+
+namespace muster::msg {
+
+struct Incoming;
+struct EncodedBody;
+
+namespace internal {
+class ProxyCore;
+}
+
+// What came of several sessions.
+struct Replies {
+  struct Failure {
+    SessionId session;
+    std::string peer;
+    Error error;
+  };
+  std::vector<Message> messages;   // In the order of the ids that were asked for.
+  std::vector<Failure> failures;   // Lost peers, timeouts, handlers that failed.
+  std::vector<SessionId> missing;  // Still open: ask again, or cancel().
+  bool is_complete() const { return failures.empty() && missing.empty(); }
+};
+
+// When collect() has enough. Failures never count as replies.
+struct Enough {
+  // The larger of both; 0 and 0 means all.
+  std::size_t count = 0;
+  double fraction = 0;  // 0.8: four of five, rounded up.
+  // How long the others may still take once there are enough.
+  Duration grace = {};
+  bool cancels_rest = true;  // What has not come by then is cancelled.
+};
+
+struct ReplyOptions {
+  Tag tag = {};  // Invalid: that of the request.
+  Compression compression = Compression::none;
+};
+
+struct ForwardOptions {
+  Tag tag = {};                                    // Invalid: that of the message.
+  std::optional<wire::Value> body = std::nullopt;  // None: that of the message.
+  Priority priority = Priority::normal;
+  OnLoss on_loss = OnLoss::fail;
+  Answers answers = Answers::by_id;
+};
+
+struct PeerInfo {
+  PeerId id;
+  std::string name;
+  std::string type;
+  std::uint64_t incarnation = 0;
+  Presence presence = Presence::connecting;
+  std::vector<std::string> addresses;
+  std::string driver = {};   // Of the link that stands, else empty.
+  std::string address = {};  // The same.
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+  std::size_t queued = 0;  // Messages that wait to be sent.
+};
+
+struct ProxyCounters {
+  std::size_t waiting = 0;        // Messages for receive().
+  std::size_t waiting_bytes = 0;  // The same.
+  std::size_t open_sessions = 0;
+  std::uint64_t dropped = 0;   // For peers that were away, or whose link broke.
+  std::uint64_t refused = 0;   // From peers.
+  std::uint64_t unwanted = 0;  // Answers that were late, repeated or for no session.
+};
+
+class Proxy {
+ public:
+  class Reception;
+  struct SendItem;  // Its own.
+
+  // Announces itself and begins to look for peers, without waiting for any.
+  // Code::invalid if the options cannot be.
+  static Result<std::unique_ptr<Proxy>> start(loop::Loop& loop, ProxyOptions options);
+  // The same, and returns once all that are expected are here, and know us.
+  // Code::timeout names those who are missing.
+  static Result<std::unique_ptr<Proxy>> join(loop::Loop& loop, ProxyOptions options,
+                                             const Wait& wait = {});
+  // Goes without a goodbye; leave() says one. Nobody may be inside any more.
+  ~Proxy();
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+  const std::string& group() const;
+  const std::string& name() const;
+  const std::string& type() const;
+  std::uint64_t incarnation() const;  // 0: the registry has not given one yet.
+
+  // Sends what is queued, says goodbye to all, and ends. What waits elsewhere
+  // ends with Code::cancelled.
+  Status leave(const Wait& wait = {});
+  // False before the registry has taken us in, and once this is over.
+  bool is_joined() const;
+  // Why this proxy is over, if it is.
+  std::optional<Error> ended() const;
+
+  // Who is there, in the order of names; the last two also with who was.
+  std::vector<PeerInfo> peers() const;
+  std::vector<std::string> peer_names(std::string_view type) const;  // Who is here.
+  std::optional<PeerInfo> peer(std::string_view name) const;
+  // Spares send() the search for the name. Code::not_found.
+  Result<PeerId> find(std::string_view name) const;
+  Status wait_for_peers(const std::vector<Expected>& expected, const Wait& wait = {});
+  bool has_peers(const std::vector<Expected>& expected) const;
+
+  // Sends, waits while there is no room, then for the answer: the completion of
+  // a task (what the other end failed with, if it did), the receipt of a
+  // notification. Code::unavailable names a peer that was lost.
+  Result<Message> send(Draft draft, const Wait& wait = {});
+  // Sends or queues. Code::overloaded: there is no room; nothing was sent.
+  // The id is for receive_by_id(), but for notifications that want no receipt.
+  Result<SessionId> isend(Draft draft);
+  // The same, with the answer as a future.
+  loop::Future<Message> request(Draft draft);
+
+  // A body each. Bodies that are the same one after the other are written once.
+  // What cannot be sent is an outcome of its session.
+  Result<std::vector<SessionId>> iscatter(const Draft& draft,
+                                          std::vector<std::pair<Destination, wire::Value>> bodies);
+  Result<Replies> scatter(const Draft& draft,
+                          std::vector<std::pair<Destination, wire::Value>> bodies,
+                          const Wait& wait = {});
+  // One body, written once, to all of them; a session each, so that every
+  // reply names its sender.
+  Result<std::vector<SessionId>> ibroadcast(const Audience& audience, const Draft& draft);
+  Result<Replies> broadcast(const Audience& audience, const Draft& draft, const Wait& wait = {});
+
+  // The next message that answers no session: requests, and answers that were
+  // asked to come here. None if there was none in time; an error once this
+  // proxy is over.
+  Result<std::optional<Message>> receive_once(const Wait& wait = {});
+  // for (const Message& message : proxy.receive()) ...
+  // Ends when none comes for as long as `wait` says, or the proxy is over.
+  Reception receive(const Wait& wait = {});
+
+  // The answers of these sessions, as far as they have come by the deadline.
+  // All else that comes meanwhile stays for whom it is for.
+  Result<Replies> receive_by_id(const std::vector<SessionId>& ids, const Wait& wait = {});
+  // Returns when all have answered, or enough have and the grace is over.
+  Result<Replies> collect(const std::vector<SessionId>& ids, const Enough& enough,
+                          const Wait& wait = {});
+  // True once there is something to take: an answer, or why there is none.
+  bool is_answered(SessionId id) const;
+  // None once its outcome was taken.
+  std::optional<Session::State> session_state(SessionId id) const;
+  // Ends a session of ours; who waits for it hears Code::cancelled. What the
+  // peer does is not changed. False if it is not open.
+  bool cancel(SessionId id);
+
+  // Completes the task that `message` asks for; of a notification, the receipt.
+  // Code::invalid if that was done before, by whichever copy of the message.
+  Status reply(const Message& message, wire::Value body = {}, const ReplyOptions& options = {},
+               const Wait& wait = {});
+  // Completes it by saying that it failed: send() returns `why` there.
+  Status fail(const Message& message, const Error& why, const Wait& wait = {});
+  // Tells that it was taken. Never taken for a completion.
+  Status acknowledge(const Message& message, const Wait& wait = {});
+  // Asks somebody else, in the same session; the answer comes back here.
+  Result<SessionId> forward(const Message& message, const Destination& destination,
+                            ForwardOptions options = {});
+
+  // Memory for a body that peers on this host can read where it lies.
+  Result<WritableBuffer> allocate(std::size_t size);
+
+  // None if nothing happened in time.
+  std::optional<ProxyEvent> next_event(const Wait& wait = {});
+  ProxyCounters counters() const;
+
+  loop::Loop& loop() const;
+
+ private:
+  explicit Proxy(std::unique_ptr<internal::ProxyCore> core);
+
+  Result<Message> to_message(const Result<Incoming>& outcome) const;
+  Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
+  Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items);
+  Status answer(const Message& message, Stage stage, MessageHead head, wire::Value body,
+                Compression compression, const Wait& wait);
+  void call_back();
+
+  std::unique_ptr<internal::ProxyCore> core_;
+};
+
+// What receive() gives.
+class Proxy::Reception {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(Reception* reception) : reception_(reception) {}
+    const Message& operator*() const { return reception_->message_; }
+    Iterator& operator++() {
+      reception_->next();
+      return *this;
+    }
+    bool operator==(std::nullptr_t) const { return !reception_->message_; }
+
+   private:
+    Reception* reception_;
+  };
+
+  Reception(Proxy& proxy, Wait wait) : proxy_(proxy), wait_(std::move(wait)) {}
+  Iterator begin() {
+    next();
+    return Iterator(this);
+  }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  void next();
+
+  Proxy& proxy_;
+  Wait wait_;
+  Message message_;
+};
+
+}  // namespace muster::msg

@@ -1,0 +1,117 @@
+// What comes to a proxy: to whom it goes.
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/msg/proxy_core.h"
+
+namespace muster::msg::internal {
+namespace {
+
+std::string_view why_unwanted(SessionTable::Verdict verdict) {
+  switch (verdict) {
+    case SessionTable::Verdict::repeated: return "it was answered before";
+    case SessionTable::Verdict::late: return "its session is over";
+    case SessionTable::Verdict::unknown: return "there never was such a session";
+    default: return "it does not fit its session";
+  }
+}
+
+}  // namespace
+
+void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane, std::size_t cost) {
+  Incoming incoming;
+  MessageHead& head = incoming.head;
+  const char* fault = read_message_head(frame.head, head);
+  if (fault == nullptr && !link.is_introduced && head.kind != MessageKind::introduction) {
+    fault = "it spoke before it introduced itself";
+  }
+  if (fault != nullptr) {
+    ++counters_.refused;
+    tell({.kind = ProxyEvent::Kind::refused,
+          .peer = link.link->peer().name,
+          .text = fmt::format("a message's head: {}", fault)});
+    return drop_link(link);
+  }
+  if (head.kind == MessageKind::introduction) {
+    link.link->done(cost);
+    return introduction_came(link, head, frame);
+  }
+  incoming.parts = std::move(frame.parts);
+  incoming.peer = link.peer;
+  incoming.source = link.name;
+  incoming.priority = static_cast<Priority>(lane.priority);
+  if (incoming.head.time_left_ms != 0) {
+    incoming.deadline = loop_.now() + std::chrono::milliseconds(incoming.head.time_left_ms);
+  }
+  // Answers never hold their sender back: it was asked for them.
+  if (!incoming.head.is_request()) {
+    link.link->done(cost);
+    return answer_came(incoming);
+  }
+  if (mailbox_.is_full()) {
+    incoming.owed = cost;
+    incoming.link = link.serial;
+  } else {
+    link.link->done(cost);
+  }
+  mailbox_.push(std::move(incoming));
+}
+
+void ProxyCore::answer_came(Incoming& incoming) {
+  using Verdict = SessionTable::Verdict;
+  const Verdict verdict = sessions_.take(incoming);
+  if (verdict == Verdict::finished || verdict == Verdict::advanced) return;
+  if (verdict == Verdict::deliver) return mailbox_.push(std::move(incoming));
+  ++counters_.unwanted;
+  tell({.kind = ProxyEvent::Kind::unwanted,
+        .peer = std::string(incoming.source.text()),
+        .text = fmt::format("a {} of {}: {}", msg::name(incoming.head.stage()),
+                            incoming.head.tag.text(), why_unwanted(verdict)),
+        .session = incoming.head.session});
+}
+
+Incoming ProxyCore::take_waiting() {
+  Incoming incoming = mailbox_.pop();
+  if (incoming.owed == 0 && !incoming.head.wants_receipt) return incoming;
+  const Channel* there = find_channel(incoming.peer);
+  if (there == nullptr || there->link == nullptr) return incoming;
+  if (incoming.owed != 0 && there->link->serial == incoming.link) {
+    there->link->link->done(incoming.owed);
+  }
+  if (incoming.head.wants_receipt) {
+    OutgoingMessage receipt;
+    receipt.head.kind = MessageKind::notification_receive;
+    receipt.head.session = incoming.head.session;
+    receipt.head.message = next_message_id();
+    receipt.head.tag = incoming.head.tag;
+    receipt.priority = incoming.priority;
+    // One that cannot be sent is one that the sender does not get: it was told
+    // of the broken link.
+    static_cast<void>(transmit(incoming.peer, receipt));
+  }
+  return incoming;
+}
+
+void ProxyCore::refuse(const Incoming& incoming, const Error& why) {
+  ++counters_.refused;
+  tell({.kind = ProxyEvent::Kind::refused,
+        .peer = std::string(incoming.source.text()),
+        .text = why.message(),
+        .session = incoming.head.session});
+  if (incoming.head.kind != MessageKind::task_request) return;
+  const Result<EncodedBody> body = encode_body(error_to_value(why));
+  if (!body) return;
+  OutgoingMessage answer;
+  answer.head.kind = MessageKind::task_complete;
+  answer.head.is_failure = true;
+  answer.head.form = body->form;
+  answer.head.session = incoming.head.session;
+  answer.head.message = next_message_id();
+  answer.head.tag = incoming.head.tag;
+  answer.parts = body->parts;
+  static_cast<void>(transmit(incoming.peer, answer));
+}
+
+}  // namespace muster::msg::internal

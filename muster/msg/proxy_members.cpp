@@ -1,0 +1,197 @@
+// A proxy's membership: what the registry says, and what follows from it.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/msg/proxy_core.h"
+
+namespace muster::msg::internal {
+
+using Kind = ProxyEvent::Kind;
+
+void ProxyCore::on_admitted(const Member& self) {
+  const bool is_new = self.incarnation != self_.incarnation;
+  self_.incarnation = self.incarnation;
+  is_admitted_ = true;
+  if (std::exchange(is_registry_away_, false)) tell({.kind = Kind::registry_back});
+  // Those who have heard another incarnation, or none, hear this one.
+  for (const auto& stranger : strangers_) {
+    if (stranger->link->is_up() && (is_new || !stranger->has_introduced)) introduce(*stranger);
+  }
+  for (const PeerId id : peers_.all()) {
+    const Channel& there = channel(id);
+    for (PeerLink* link : {there.link.get(), there.dialing.get()}) {
+      if (link != nullptr && link->link->is_up() && (is_new || !link->has_introduced)) {
+        introduce(*link);
+      }
+    }
+    consider_dialing(id);
+  }
+}
+
+void ProxyCore::on_joined(const Member& member) {
+  if (is_leaving_ || member.name == self_.name) return;
+  if (const PeerRecord* known = peers_.find(member.name);
+      known != nullptr && known->member.id != member.id &&
+      member.incarnation > known->member.incarnation) {
+    gone(*peers_.find(member.name), Presence::lost,
+         Error(Code::unavailable, "it was started anew"));
+  }
+  const PeerTable::Meeting meeting = peers_.meet(member);
+  if (meeting.news == PeerTable::News::stale) return;
+  consider_dialing(meeting.id);
+}
+
+void ProxyCore::on_left(const Member& member) {
+  PeerRecord* record = peers_.find(member.name);
+  if (record == nullptr || record->member.id != member.id) return;
+  const Error why(Code::unavailable, fmt::format("{} has left", member.name));
+  // What it said before may still be under way; the link's end comes after it.
+  if (channel(record->id).link != nullptr) {
+    if (std::exchange(record->presence, Presence::left) == Presence::left) return;
+    tell({.kind = Kind::left, .peer = member.name});
+    presence_changed();
+    return;
+  }
+  gone(*record, Presence::left, why);
+}
+
+void ProxyCore::on_lost(const Member& member, const Error& why) {
+  PeerRecord* record = peers_.find(member.name);
+  if (record == nullptr || record->member.id != member.id) return;
+  gone(*record, Presence::lost, why);
+}
+
+// Ends all that is between us and this incarnation.
+void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
+  Channel& there = channel(record.id);
+  loop_.stop(there.redial);
+  const bool was_gone = record.presence == Presence::lost || record.presence == Presence::left;
+  record.presence = presence;
+  if (there.dialing != nullptr) destroy_later(std::move(there.dialing));
+  if (there.link != nullptr) break_link(record, why);
+  const Error told =
+      Error(Code::unavailable, fmt::format("{} is gone: {}", record.member.name, why.message()));
+  // What was sent to one who was away already waits for the return.
+  if (!was_gone || presence == Presence::left) sessions_.lose(record.id, told);
+  sessions_changed();
+  if (presence == Presence::left) {
+    for (OutgoingMessage& message : there.outbox.take_all()) {
+      report_dropped(record, message, told);
+    }
+  }
+  if (was_gone) return;
+  tell({.kind = presence == Presence::left ? Kind::left : Kind::lost,
+        .peer = record.member.name,
+        .text = why.message()});
+  presence_changed();
+  forget_absent();
+}
+
+// Names that come once must not fill the memory. The choice among the absent
+// does not matter much: who has messages waiting is kept longest.
+void ProxyCore::forget_absent() {
+  std::vector<PeerId> absent;
+  for (const PeerId id : peers_.all()) {
+    const Presence presence = peers_.find(id)->presence;
+    if (presence == Presence::lost || presence == Presence::left) absent.push_back(id);
+  }
+  if (absent.size() <= options_.max_absent_peers) return;
+  const auto chosen = std::ranges::min_element(absent, {}, [this](PeerId id) {
+    return std::pair(peers_.find(id)->presence == Presence::lost, channel(id).outbox.count());
+  });
+  const PeerRecord& record = *peers_.find(*chosen);
+  const Error why(Code::unavailable, fmt::format("{} is forgotten", record.member.name));
+  for (OutgoingMessage& message : channel(*chosen).outbox.take_all()) {
+    report_dropped(record, message, why);
+  }
+  channels_[chosen->slot].reset();
+  peers_.remove(*chosen);
+}
+
+void ProxyCore::on_unreachable(const Error& why) {
+  if (std::exchange(is_registry_away_, true)) return;
+  tell({.kind = Kind::registry_unreachable, .text = why.describe()});
+}
+
+void ProxyCore::on_ended(Error why) {
+  membership_.reset();
+  if (why.code() == Code::invalid) tell({.kind = Kind::fenced, .text = why.message()});
+  end_with(why);
+}
+
+void ProxyCore::end_with(const Error& why) {
+  if (end_) return;
+  end_ = why;
+  endpoint_->stop_listening();
+  loop_.stop(minimum_timer_);
+  for (auto& stranger : strangers_) destroy_later(std::move(stranger));
+  strangers_.clear();
+  if (!is_leaving_) {  // Fenced, or not wanted: nobody is to hear from us any more.
+    for (const PeerId id : peers_.all()) {
+      Channel& there = channel(id);
+      loop_.stop(there.redial);
+      if (there.dialing != nullptr) destroy_later(std::move(there.dialing));
+      if (there.link != nullptr) destroy_later(std::move(there.link));
+    }
+  }
+  sessions_.end_all(why);
+  sessions_changed();
+}
+
+void ProxyCore::leave() {
+  if (std::exchange(is_leaving_, true) || end_) return;
+  endpoint_->stop_listening();
+  for (auto& stranger : strangers_) destroy_later(std::move(stranger));
+  strangers_.clear();
+  for (const PeerId id : peers_.all()) {
+    Channel& there = channel(id);
+    loop_.stop(there.redial);
+    if (there.dialing != nullptr) destroy_later(std::move(there.dialing));
+    if (there.link != nullptr) there.link->link->close();
+  }
+  sessions_.end_all(Error(Code::cancelled, "the proxy has left"));
+  sessions_changed();
+  membership_->leave();
+}
+
+bool ProxyCore::has_left() const {
+  if (!end_) return false;
+  return std::ranges::none_of(
+      channels_, [](const auto& there) { return there != nullptr && there->link != nullptr; });
+}
+
+bool ProxyCore::has(const std::vector<Expected>& expected) const {
+  return std::ranges::all_of(expected, [this](const Expected& one) { return peers_.has(one); });
+}
+
+std::string ProxyCore::missing_of(const std::vector<Expected>& expected) const {
+  std::string missing;
+  for (const Expected& one : expected) {
+    if (peers_.has(one)) continue;
+    missing += (missing.empty() ? "" : ", ") + msg::describe(one);
+  }
+  return missing;
+}
+
+void ProxyCore::presence_changed() {
+  if (options_.minimum.empty() || end_) return;
+  const bool is_met = has(options_.minimum);
+  was_minimum_met_ |= is_met;
+  if (!was_minimum_met_ || is_met != is_below_minimum_) return;
+  is_below_minimum_ = !is_met;
+  if (is_met) {
+    loop_.stop(minimum_timer_);
+    return tell({.kind = Kind::enough_peers});
+  }
+  loop_.start(minimum_timer_, loop_.now() + options_.minimum_deadline);
+  tell({.kind = Kind::too_few_peers, .text = missing_of(options_.minimum)});
+}
+
+void ProxyCore::minimum_missed() {
+  tell({.kind = Kind::minimum_missed, .text = missing_of(options_.minimum)});
+}
+
+}  // namespace muster::msg::internal

@@ -1,0 +1,76 @@
+// What can be said about a proxy, and what it starts with.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "muster/base/clock.h"
+#include "muster/base/id.h"
+#include "muster/msg/message_codec.h"
+#include "muster/msg/outbox.h"
+#include "muster/msg/peer_table.h"
+#include "muster/msg/proxy_event.h"
+#include "muster/msg/registry.h"
+#include "muster/net/driver.h"
+
+namespace muster::msg {
+
+struct ProxyOptions {
+  // Letters, digits, '_', '-' and '.', at most 64 bytes each.
+  std::string group = {};
+  std::string type = {};
+  std::string name = {};  // Empty: the type and a number that nobody else has.
+
+  // All outlive the proxy.
+  Registry* registry = nullptr;
+  std::vector<net::Driver*> drivers = {};
+  // The secret of the group, at least net::kMinToken bytes.
+  std::vector<std::byte> token = {};
+  // Where to be dialled. Empty: each driver's own, on this host only.
+  std::vector<std::string> listen = {};
+
+  // join() waits for these.
+  std::vector<Expected> expected = {};
+
+  // Told as events: fewer are here, enough are again, too few for too long.
+  std::vector<Expected> minimum = {};
+  Duration minimum_deadline = std::chrono::seconds(300);
+
+  // How long the registry keeps us without a word; links lose a silent peer
+  // after `silence`.
+  Duration lease = std::chrono::milliseconds(2800);
+  Duration beat = std::chrono::seconds(1);
+  Duration silence = std::chrono::milliseconds(2800);
+  Duration first_redial = std::chrono::milliseconds(20);
+  Duration longest_redial = std::chrono::seconds(2);
+  Duration close_deadline = std::chrono::seconds(5);
+
+  // Bytes of messages that wait for receive(); from there on each sender is
+  // held back once it has sent a `window` more.
+  std::size_t max_waiting = std::size_t{64} << 20;
+  std::uint32_t window = std::uint32_t{1} << 20;
+  // Bytes that wait to be sent to one peer; then isend() says overloaded.
+  std::size_t max_queued = std::size_t{64} << 20;
+  std::size_t max_sessions = std::size_t{1} << 20;
+  std::uint64_t max_body = std::uint64_t{16} << 30;
+  BodyLimits body_limits = {};
+  // Messages for a peer that is not there just now, per peer.
+  OutboxLimits absent = {};
+  // Peers that are lost or have left and are remembered all the same.
+  std::size_t max_absent_peers = 1024;
+  // Events that nobody has taken; the oldest give way.
+  std::size_t max_events = 4096;
+
+  // Called with each event by threads that are inside a blocking call of the
+  // proxy, never under the baton. Null: next_event() has them.
+  std::function<void(const ProxyEvent&)> on_event = nullptr;
+
+  std::function<std::uint64_t()> random = random_bits;
+};
+
+}  // namespace muster::msg

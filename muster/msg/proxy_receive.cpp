@@ -1,0 +1,152 @@
+// A proxy's receiving calls, and what answers a message.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/msg/proxy.h"
+#include "muster/msg/proxy_core.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::msg {
+
+using internal::ProxyCore;
+using internal::Waited;
+using loop::Turn;
+
+Result<Message> Proxy::to_message(const Result<Incoming>& outcome) const {
+  if (!outcome) return outcome.error();
+  MUSTER_TRY(Message message,
+             MessageMaker::make(*outcome, core_->own_name(), core_->options().body_limits));
+  if (message.is_failure()) return message.failure();
+  return message;
+}
+
+Result<std::optional<Message>> Proxy::receive_once(const Wait& wait) {
+  MUSTER_TRY_OK(core_->check_process());
+  loop::Loop& loop = core_->loop();
+  const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
+  for (;;) {
+    std::optional<Incoming> taken;
+    std::optional<Error> end;
+    const Waited waited = internal::wait_for(loop, wait, deadline, [&] {
+      if (taken || end) return true;
+      if (core_->has_waiting()) {
+        taken.emplace(core_->take_waiting());
+      } else {
+        end = core_->end();
+      }
+      return taken || end;
+    });
+    call_back();
+    if (end) return *std::move(end);
+    if (waited == Waited::cancelled) return internal::why_not(waited, "receive");
+    if (!taken) return std::optional<Message>();
+    Result<Message> message =
+        MessageMaker::make(*taken, core_->own_name(), core_->options().body_limits);
+    if (message) return std::optional<Message>(*std::move(message));
+    const Turn turn(loop);
+    core_->refuse(*taken, message.error());
+  }
+}
+
+Proxy::Reception Proxy::receive(const Wait& wait) { return {*this, wait}; }
+
+void Proxy::Reception::next() {
+  message_ = Message();
+  Result<std::optional<Message>> next = proxy_.receive_once(wait_);
+  if (next && *next) message_ = **std::move(next);
+}
+
+Result<Replies> Proxy::receive_by_id(const std::vector<SessionId>& ids, const Wait& wait) {
+  return collect(ids, {.cancels_rest = false}, wait);
+}
+
+Result<Replies> Proxy::collect(const std::vector<SessionId>& ids, const Enough& enough,
+                               const Wait& wait) {
+  MUSTER_TRY_OK(core_->check_process());
+  loop::Loop& loop = core_->loop();
+  const double share = std::clamp(enough.fraction, 0.0, 1.0) * static_cast<double>(ids.size());
+  const auto need = std::max(enough.count, static_cast<std::size_t>(std::ceil(share)));
+  const bool wants_all = need == 0 || need >= ids.size();
+  const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
+  SessionWatch watch;
+  {
+    const Turn turn(loop);
+    MUSTER_TRY_OK(core_->sessions().watch(ids, watch));
+  }
+  Waited waited = internal::wait_for(loop, wait, deadline, [&] {
+    return watch.left == 0 || (!wants_all && watch.answered >= need);
+  });
+  if (waited == Waited::done && !wants_all) {
+    const TimePoint patience = std::min(deadline, loop.now() + enough.grace);
+    waited = internal::wait_for(loop, wait, patience, [&] { return watch.left == 0; });
+  }
+  if (waited == Waited::cancelled) {
+    const Turn turn(loop);
+    core_->sessions().unwatch(ids);
+    return internal::why_not(waited, fmt::format("wait for {} answers", ids.size()));
+  }
+  Result<Replies> replies = take_replies(ids, enough.cancels_rest);
+  call_back();
+  return replies;
+}
+
+Result<Replies> Proxy::take_replies(const std::vector<SessionId>& ids, bool cancels_rest) {
+  struct Taken {
+    SessionId id;
+    std::string peer;
+    Result<Incoming> outcome;
+  };
+  Replies replies;
+  std::vector<Taken> taken;
+  taken.reserve(ids.size());
+  {
+    const Turn turn(core_->loop());
+    SessionTable& sessions = core_->sessions();
+    sessions.unwatch(ids);
+    for (const SessionId id : ids) {
+      const PeerRecord* peer = core_->peers().find(sessions.peer_of(id));
+      if (auto outcome = sessions.take_outcome(id)) {
+        taken.push_back({id, peer != nullptr ? peer->member.name : "", *std::move(outcome)});
+      } else {
+        replies.missing.push_back(id);
+        if (cancels_rest) sessions.forget(id);
+      }
+    }
+  }
+  for (Taken& one : taken) {
+    Result<Message> message = to_message(one.outcome);
+    if (message) {
+      replies.messages.push_back(*std::move(message));
+    } else {
+      replies.failures.push_back({one.id, std::move(one.peer), message.error()});
+    }
+  }
+  return replies;
+}
+
+bool Proxy::is_answered(SessionId id) const {
+  if (!core_->is_this_process()) return false;
+  const Turn turn(core_->loop());
+  return core_->sessions().is_finished(id);
+}
+
+std::optional<Session::State> Proxy::session_state(SessionId id) const {
+  if (!core_->is_this_process()) return std::nullopt;
+  const Turn turn(core_->loop());
+  return core_->sessions().state(id);
+}
+
+bool Proxy::cancel(SessionId id) {
+  if (!core_->is_this_process()) return false;
+  const Turn turn(core_->loop());
+  const bool was_open =
+      core_->sessions().end(id, Error(Code::cancelled, "the session was cancelled"));
+  core_->sessions_changed();
+  return was_open;
+}
+
+}  // namespace muster::msg

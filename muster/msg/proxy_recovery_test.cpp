@@ -1,0 +1,203 @@
+// Proxies under virtual time: loss, return, fencing, what is kept for who is away.
+
+#include <gtest/gtest.h>
+
+#include "muster/msg/proxy.h"
+#include "muster/msg/testing/three.h"
+
+namespace muster::msg {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::events;
+using testing::has;
+using testing::Kind;
+using testing::kNow;
+using testing::outcome;
+using testing::SimGroup;
+using testing::take;
+using wire::Value;
+
+class Recovery : public testing::Three {};
+
+TEST_F(Recovery, FailSessionsToALostPeerWithItsName) {
+  const SessionId id = ask("worker_1");
+  const SessionId other = ask("worker_2");
+  group.crash("worker_1");
+  const Replies replies = outcome(group, *master, id);
+  EXPECT_EQ(replies.failures.at(0).error.code(), Code::unavailable);
+  EXPECT_NE(replies.failures[0].error.message().find("worker_1"), std::string::npos);
+  ASSERT_TRUE(
+      group.run_until([&] { return master->peer("worker_1")->presence == Presence::lost; }));
+  EXPECT_EQ(master->isend({.tag = "sum", .destination = "worker_1"}).error().code(),
+            Code::unavailable);
+  EXPECT_EQ(master->session_state(other), Session::State::requested);
+  EXPECT_TRUE(has(events(*master), Kind::lost));
+}
+
+TEST_F(Recovery, SendAgainToOneThatReturnsWhereTheCallerAskedForThat) {
+  const SessionId id = ask("worker_1", {.body = 7, .on_loss = OnLoss::wait});
+  take(group, "worker_1");
+  group.crash("worker_1");
+  group.net.run_for(seconds(5));
+  EXPECT_EQ(master->session_state(id), Session::State::requested);
+  const SessionId later = ask("worker_1", {.body = 8, .on_loss = OnLoss::wait});
+  group.add("worker_1");
+  const Message again = take(group, "worker_1");
+  EXPECT_EQ(again.session_id(), id);
+  EXPECT_TRUE(again.is_redelivered());
+  const Message first = take(group, "worker_1");
+  EXPECT_EQ(first.session_id(), later);
+  EXPECT_FALSE(first.is_redelivered());
+  ASSERT_TRUE(group["worker_1"].reply(again, 1));
+  EXPECT_EQ(outcome(group, *master, id).messages.at(0).body(), Value(1));
+}
+
+TEST_F(Recovery, KnowAReturningPeerByItsHigherIncarnation) {
+  const PeerId before = *master->find("worker_1");
+  group.crash("worker_1");
+  group.net.run_for(seconds(1));
+  group.add("worker_1");
+  ASSERT_TRUE(group.settle());
+  EXPECT_EQ(*master->find("worker_1"), before);
+  EXPECT_EQ(master->peer("worker_1")->incarnation, 2U);
+  EXPECT_TRUE(has(events(*master), Kind::returned));
+}
+
+TEST_F(Recovery, KeepNotificationsForAnAbsentPeerInOrderUpToTheLimit) {
+  group.crash("worker_1");
+  ASSERT_TRUE(
+      group.run_until([&] { return master->peer("worker_1")->presence == Presence::lost; }));
+  for (int i = 0; i < 1024; ++i) {
+    ask("worker_1", {.body = i, .session_type = SessionType::notification});
+  }
+  EXPECT_EQ(
+      master
+          ->isend(
+              {.tag = "sum", .destination = "worker_1", .session_type = SessionType::notification})
+          .error()
+          .code(),
+      Code::overloaded);
+  group.add("worker_1");
+  ASSERT_TRUE(group.settle());
+  for (int i = 0; i < 1024; ++i) ASSERT_EQ(take(group, "worker_1").body(), Value(i));
+}
+
+TEST_F(Recovery, DropTheOldestForAnAbsentPeerWhereAskedForAndReportEach) {
+  Proxy& sender = group.add("sender", [](ProxyOptions& options) {
+    options.absent = {.max_messages = 2, .policy = DropPolicy::oldest};
+  });
+  ASSERT_TRUE(group.settle());
+  group.crash("worker_1");
+  ASSERT_TRUE(group.run_until([&] { return sender.peer("worker_1")->presence == Presence::lost; }));
+  std::vector<SessionId> ids;
+  for (int i = 0; i < 5; ++i) {
+    ids.push_back(*sender.isend({.tag = "note",
+                                 .destination = "worker_1",
+                                 .body = i,
+                                 .session_type = SessionType::notification,
+                                 .wants_receipt = true}));
+  }
+  EXPECT_EQ(sender.counters().dropped, 3U);
+  EXPECT_TRUE(has(events(sender), Kind::dropped));
+  EXPECT_EQ(sender.receive_by_id({ids[0]}, kNow)->failures.at(0).error.code(), Code::overloaded);
+  group.add("worker_1");
+  EXPECT_EQ(take(group, "worker_1").body(), Value(3));
+  EXPECT_EQ(take(group, "worker_1").body(), Value(4));
+  EXPECT_TRUE(outcome(group, sender, ids[4]).is_complete());
+}
+
+TEST_F(Recovery, TellWhenTooFewPeersAreHereAndForHowLong) {
+  Proxy& sender = group.add("sender", [](ProxyOptions& options) {
+    options.minimum = {{.type = "worker", .count = 2}};
+    options.minimum_deadline = seconds(60);
+  });
+  ASSERT_TRUE(group.settle());
+  EXPECT_FALSE(has(events(sender), Kind::too_few_peers)) << "not before there were enough";
+  group.crash("worker_1");
+  group.net.run_for(seconds(59));
+  auto kinds = events(sender);
+  EXPECT_TRUE(has(kinds, Kind::too_few_peers) && !has(kinds, Kind::minimum_missed));
+  group.net.run_for(seconds(2));
+  EXPECT_TRUE(has(events(sender), Kind::minimum_missed));
+  group.add("worker_1");
+  ASSERT_TRUE(group.settle());
+  EXPECT_TRUE(has(events(sender), Kind::enough_peers));
+}
+
+TEST_F(Recovery, ForgetAbsentPeersBeyondTheLimit) {
+  Proxy& sender = group.add("sender", [](ProxyOptions& options) { options.max_absent_peers = 1; });
+  ASSERT_TRUE(group.settle());
+  group.crash("worker_1");
+  group.crash("worker_2");
+  ASSERT_TRUE(group.run_until([&] { return sender.peers().size() == 2; }));
+  group.add("worker_1");
+  group.add("worker_2");
+  EXPECT_TRUE(group.settle());
+}
+
+TEST_F(Recovery, FenceAnOldIncarnationThatComesBackLate) {
+  SimGroup other;
+  Proxy& old = other.add("worker_1");
+  other.add("master");
+  ASSERT_TRUE(other.settle());
+  // The registry hears of a second one under the name.
+  auto driver = other.net.driver("elsewhere");
+  {
+    ProxyOptions options;
+    options.group = "sim";
+    options.name = "worker_1";
+    options.type = "worker";
+    options.registry = &other.registry;
+    options.drivers = {driver.get()};
+    options.token.assign(32, std::byte{7});
+    options.listen = {"sim://elsewhere/1"};
+    auto younger = Proxy::start(other.net.loop(), options);
+    ASSERT_TRUE(other.run_until([&] { return old.ended().has_value(); }));
+    EXPECT_EQ(old.ended()->code(), Code::invalid);
+    EXPECT_TRUE(has(events(old), Kind::fenced));
+    EXPECT_EQ(old.isend({.tag = "late", .destination = "master"}).error().code(), Code::invalid);
+    ASSERT_TRUE(other.run_until([&] {
+      const auto info = other["master"].peer("worker_1");
+      return info->incarnation == 2 && info->presence == Presence::here;
+    }));
+  }
+  const loop::Turn turn(other.net.loop());
+  driver.reset();
+}
+
+TEST_F(Recovery, MendABrokenLinkAndTellOfIt) {
+  group.net.break_connections("master", "worker_1");
+  ASSERT_TRUE(
+      group.run_until([&] { return master->peer("worker_1")->presence != Presence::here; }));
+  const SessionId id = ask("worker_1", {.body = 1});
+  ASSERT_TRUE(group.settle());
+  ASSERT_TRUE(group["worker_1"].reply(take(group, "worker_1"), 2));
+  EXPECT_TRUE(outcome(group, *master, id).is_complete());
+  const auto kinds = events(*master);
+  EXPECT_TRUE(has(kinds, Kind::link_broke) && has(kinds, Kind::returned));
+}
+
+TEST_F(Recovery, GoOnWithoutTheRegistry) {
+  group.registry.set_reachable(false);
+  group.net.run_for(seconds(10));
+  const SessionId id = ask("worker_1");
+  ASSERT_TRUE(group["worker_1"].reply(take(group, "worker_1")));
+  EXPECT_TRUE(outcome(group, *master, id).is_complete());
+  group.registry.set_reachable(true);
+  group.net.run_for(seconds(1));
+  EXPECT_TRUE(group.all_agree());
+  const auto kinds = events(*master);
+  EXPECT_TRUE(has(kinds, Kind::registry_unreachable) && has(kinds, Kind::registry_back));
+}
+
+TEST_F(Recovery, LetNewPeersIn) {
+  group.add("worker_3");
+  ASSERT_TRUE(group.settle());
+  EXPECT_EQ(master->peer_names("worker").size(), 3U);
+  EXPECT_TRUE(has(events(*master), Kind::joined));
+}
+
+}  // namespace
+}  // namespace muster::msg

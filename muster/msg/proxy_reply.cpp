@@ -1,0 +1,103 @@
+// A proxy's answers: completions, failures, receipts; and asking somebody else.
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/msg/proxy.h"
+#include "muster/msg/proxy_core.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::msg {
+
+using internal::Waited;
+using loop::Turn;
+using wire::Value;
+
+// Sends an answer of `stage`; waits while there is no room for it.
+Status Proxy::answer(const Message& message, Stage stage, MessageHead head, Value body,
+                     Compression compression, const Wait& wait) {
+  MUSTER_TRY_OK(core_->check_process());
+  const std::string_view attempt = stage == Stage::receive ? "acknowledge" : "reply";
+  if (!message || !message.is_request() || !message.peer()) {
+    return Error(Code::invalid, fmt::format("{}: this is no request that came", attempt));
+  }
+  OutgoingMessage answer;
+  answer.head = head;
+  MUSTER_TRY(EncodedBody encoded, encode_body(body, compression, core_->options().body_limits));
+  answer.head.kind = kind_of(message.session_type(), stage);
+  answer.head.form = encoded.form;
+  answer.head.compression = encoded.compression;
+  answer.head.session = message.session_id();
+  if (!answer.head.tag.is_valid()) answer.head.tag = message.tag();
+  answer.parts = std::move(encoded.parts);
+  answer.priority = message.priority();
+  if (!MessageMaker::claim(message, stage)) {
+    return Error(Code::invalid, fmt::format("{}: the message was answered before", attempt));
+  }
+  std::optional<Status> sent;
+  {
+    const Turn turn(core_->loop());
+    answer.head.message = core_->next_message_id();
+    sent = core_->transmit(message.peer(), answer);
+  }
+  if (!*sent && sent->error().code() == Code::overloaded) {
+    std::uint64_t rooms = UINT64_MAX;
+    const Waited waited = internal::wait_for(core_->loop(), wait, [&] {
+      if (*sent || rooms == core_->rooms()) return sent->has_value();
+      sent = core_->transmit(message.peer(), answer);
+      rooms = core_->rooms();
+      return *sent || sent->error().code() != Code::overloaded;
+    });
+    if (waited == Waited::cancelled) sent = internal::why_not(waited, attempt);
+  }
+  if (!*sent) MessageMaker::disclaim(message, stage);
+  call_back();
+  return *std::move(sent);
+}
+
+Status Proxy::reply(const Message& message, Value body, const ReplyOptions& options,
+                    const Wait& wait) {
+  MessageHead head;
+  head.tag = options.tag;
+  if (message && message.session_type() == SessionType::notification) {
+    if (!body.is_nil()) {
+      return Error(Code::invalid,
+                   "reply: a notification is acknowledged, not answered; "
+                   "send a task where an answer is wanted");
+    }
+    return acknowledge(message, wait);
+  }
+  return answer(message, Stage::complete, head, std::move(body), options.compression, wait);
+}
+
+Status Proxy::fail(const Message& message, const Error& why, const Wait& wait) {
+  if (message && message.session_type() == SessionType::notification) {
+    return Error(Code::invalid, "fail: nobody waits for the end of a notification");
+  }
+  MessageHead head;
+  head.is_failure = true;
+  return answer(message, Stage::complete, head, error_to_value(why), Compression::none, wait);
+}
+
+Status Proxy::acknowledge(const Message& message, const Wait& wait) {
+  return answer(message, Stage::receive, {}, {}, Compression::none, wait);
+}
+
+Result<SessionId> Proxy::forward(const Message& message, const Destination& destination,
+                                 ForwardOptions options) {
+  if (!message) return Error(Code::invalid, "forward: there is no message");
+  return isend({.tag = options.tag.is_valid() ? options.tag : Tag(message.tag()),
+                .destination = destination,
+                .body = options.body ? *std::move(options.body) : message.body(),
+                .session_type = message.session_type(),
+                .session_id = message.session_id(),
+                .priority = options.priority,
+                .deadline = message.deadline(),
+                .on_loss = options.on_loss,
+                .answers = options.answers,
+                .wants_receipt = message.session_type() == SessionType::notification});
+}
+
+}  // namespace muster::msg

@@ -1,0 +1,173 @@
+// How a message leaves a proxy: over the link that stands, or into the cache.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/msg/proxy_core.h"
+
+namespace muster::msg::internal {
+
+Result<PeerId> ProxyCore::resolve(const Destination& destination) const {
+  if (destination.id) {
+    if (peers_.find(destination.id) != nullptr) return destination.id;
+    return Error(Code::not_found, "send: this peer is not known any more");
+  }
+  const PeerRecord* record = const_cast<PeerTable&>(peers_).find(destination.name);
+  if (record != nullptr) return record->id;
+  return Error(Code::not_found,
+               fmt::format("send: there is no {} in group {}; peers() lists who is there",
+                           destination.name, options_.group));
+}
+
+std::uint32_t ProxyCore::time_left(TimePoint deadline) const {
+  if (deadline == kForever) return 0;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - loop_.now());
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left.count(), 1, UINT32_MAX));
+}
+
+MessageHead ProxyCore::head_for(const Draft& draft, const EncodedBody& body, SessionId session) {
+  MessageHead head;
+  head.kind = kind_of(draft.session_type, Stage::request);
+  head.form = body.form;
+  head.compression = body.compression;
+  head.wants_receipt = draft.session_type == SessionType::notification && draft.wants_receipt;
+  head.time_left_ms = time_left(draft.deadline);
+  head.message = next_message_id();
+  // One that nobody waits for needs an id all the same.
+  head.session = session ? session : head.message;
+  head.tag = draft.tag;
+  return head;
+}
+
+Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody& body,
+                                    std::function<void(SessionTable::Outcome)> done) {
+  OutgoingMessage message;
+  message.is_tracked = draft.session_type == SessionType::task || draft.wants_receipt;
+  SessionId session = draft.session_id;
+  if (message.is_tracked) {
+    MUSTER_TRY(session, sessions_.open({.id = draft.session_id,
+                                        .type = draft.session_type,
+                                        .peer = peer,
+                                        .deadline = draft.deadline,
+                                        .on_loss = draft.on_loss,
+                                        .answers = draft.answers,
+                                        .done = std::move(done)}));
+    if (draft.deadline != kForever) sessions_changed();
+  }
+  message.head = head_for(draft, body, session);
+  message.parts = std::move(body.parts);
+  message.priority = draft.priority;
+  Status sent = send_request(peer, message, draft.on_loss);
+  if (sent) return message.head.session;
+  body.parts = std::move(message.parts);
+  if (message.is_tracked) sessions_.forget(session);
+  return std::move(sent).error();
+}
+
+Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_loss) {
+  if (on_loss == OnLoss::fail || !message.is_tracked) return transmit(peer, message);
+  const PeerRecord* record = peers_.find(peer);
+  if (end_ || is_leaving_ || record == nullptr || record->presence == Presence::left) {
+    return transmit(peer, message);  // It knows the error.
+  }
+  const Channel* there = find_channel(peer);
+  const bool stands = there != nullptr && there->link != nullptr;
+  KeptRequest kept{message.head, message.parts, message.priority, stands};
+  if (stands) MUSTER_TRY_OK(transmit(peer, message));
+  // Not there: it is sent as soon as it is, as all that is kept.
+  sessions_.keep(message.head.session, std::move(kept));
+  return ok();
+}
+
+Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
+  wire::Frame frame;
+  write_message_head(message.head, frame.head);
+  frame.parts = std::move(message.parts);
+  Status sent = link.link->send(frame, {0, static_cast<std::uint8_t>(message.priority)});
+  if (!sent) message.parts = std::move(frame.parts);
+  return sent;
+}
+
+Status ProxyCore::transmit(PeerId peer, OutgoingMessage& message) {
+  const Channel* there = find_channel(peer);
+  // All that was kept has been handed over when a link stands.
+  if (there != nullptr && there->link != nullptr && there->link->peer == peer && !is_leaving_) {
+    Status sent = hand_over(*there->link, message);
+    if (sent || sent.error().code() != Code::unavailable) return sent;
+    // It is about to be told broken: what could still be kept is.
+  }
+  const PeerRecord* record = peers_.find(peer);
+  if (end_ || is_leaving_) return end_ ? *end_ : Error(Code::cancelled, "the proxy is leaving");
+  if (record == nullptr) return Error(Code::not_found, "send: this peer is not known any more");
+  return keep(*record, message);
+}
+
+// For a peer that is not here: into its cache, if it may wait for it.
+Status ProxyCore::keep(const PeerRecord& record, OutgoingMessage& message) {
+  const std::string& name = record.member.name;
+  if (record.presence == Presence::left) {
+    return Error(Code::unavailable, fmt::format("send to {}: it has left", name));
+  }
+  const bool is_task = message.head.kind == MessageKind::task_request;
+  if (record.presence == Presence::lost && (is_task || !message.head.is_request())) {
+    return Error(Code::unavailable, fmt::format("send to {}: it is lost", name));
+  }
+  std::vector<OutgoingMessage> dropped;
+  Status kept = channel(record.id).outbox.push(message, dropped);
+  const Error why(Code::overloaded, fmt::format("the cache for {}, who is away, was full", name));
+  for (OutgoingMessage& gone : dropped) report_dropped(record, gone, why);
+  if (!kept) return std::move(kept).error().during(fmt::format("send to {}", name));
+  return kept;
+}
+
+void ProxyCore::report_dropped(const PeerRecord& record, const OutgoingMessage& message,
+                               const Error& why) {
+  ++counters_.dropped;
+  tell({.kind = ProxyEvent::Kind::dropped,
+        .peer = record.member.name,
+        .text = why.message(),
+        .count = 1,
+        .session = message.head.session});
+  if (message.is_tracked) sessions_.end(message.head.session, why);
+}
+
+// The peer is here again: what waited for it goes first, in the order of its making.
+void ProxyCore::send_kept(PeerRecord& record) {
+  ++rooms_;
+  std::vector<OutgoingMessage> all;
+  for (OutgoingMessage& message : channel(record.id).outbox.take_all()) {
+    const auto state = sessions_.state(message.head.session);
+    const bool is_over = message.is_tracked && (!state || *state != Session::State::requested);
+    if (!is_over) all.push_back(std::move(message));
+  }
+  for (KeptRequest* request : sessions_.kept_for(record.id)) {
+    OutgoingMessage again{request->head, request->parts, request->priority, true};
+    again.head.is_redelivered = std::exchange(request->was_sent, true);
+    all.push_back(std::move(again));
+  }
+  std::ranges::sort(all, {}, [](const OutgoingMessage& m) { return m.head.message.low; });
+  for (OutgoingMessage& message : all) {
+    const Channel& there = channel(record.id);
+    if (there.link == nullptr) return;
+    if (Status sent = hand_over(*there.link, message); !sent) {
+      report_dropped(record, message, sent.error());
+    }
+  }
+}
+
+void ProxyCore::message_refused(PeerLink& link, wire::Frame& frame, const Error& why) {
+  const PeerRecord* record = peers_.find(link.peer);
+  const Result<MessageHead> head = read_message_head(frame.head);
+  if (record == nullptr || !head) return;
+  ++counters_.dropped;
+  tell({.kind = ProxyEvent::Kind::dropped,
+        .peer = record->member.name,
+        .text = why.message(),
+        .count = 1,
+        .session = head->session});
+  if (head->is_request()) sessions_.end(head->session, why);
+}
+
+}  // namespace muster::msg::internal

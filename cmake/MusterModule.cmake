@@ -15,6 +15,9 @@ if(MUSTER_SANITIZE)
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 
+# All that is no test: libraries, programs, examples.
+add_custom_target(muster_programs)
+
 # muster_module(net DEPS muster::loop muster::wire)
 #
 # One folder is one library: muster/net/*.cpp becomes muster::net, and the
@@ -45,6 +48,9 @@ function(muster_module path)
   set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   if(sources)
     target_link_libraries(muster_${name} PRIVATE ${arg_PRIVATE_DEPS} $<BUILD_INTERFACE:muster_flags>)
+  endif()
+  if(sources)
+    add_dependencies(muster_programs muster_${name})
   endif()
   install(TARGETS muster_${name} EXPORT MusterTargets FILE_SET HEADERS)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = (
     ("cmake", "--preset", "release", "-DMUSTER_BENCHMARKS=ON"),
-    ("cmake", "--build", "--preset", "release"),
+    ("cmake", "--build", "--preset", "release", "--target", "muster_programs"),
 )
 
 

@@ -105,6 +105,7 @@ void Endpoint::Door::stop() {
 }
 
 Result<std::unique_ptr<Endpoint>> Endpoint::make(loop::Loop& loop, EndpointOptions options) {
+  const loop::Turn turn(loop);
   auto door = std::make_unique<Door>(loop, std::move(options));
   const internal::LinkShared& shared = door->shared();
   // A handshake that cannot be begun would only be noticed at the first link.
@@ -119,7 +120,10 @@ Result<std::unique_ptr<Endpoint>> Endpoint::make(loop::Loop& loop, EndpointOptio
 
 Endpoint::Endpoint(std::unique_ptr<Door> door) : door_(std::move(door)) {}
 
-Endpoint::~Endpoint() { door_->stop(); }
+Endpoint::~Endpoint() {
+  const loop::Turn turn(door_->shared().loop);
+  door_.reset();
+}
 
 Result<std::vector<Address>> Endpoint::listen(std::span<const Address> addresses, OnLink on_link) {
   const auto shared_on_link = std::make_shared<OnLink>(std::move(on_link));

@@ -16,7 +16,7 @@
 
 namespace muster::net {
 
-// Everything here needs the loop's baton.
+// All but making and destroying one needs the loop's baton.
 class Endpoint final {
  public:
   // Gets a link to keep, which is up, and says who hears from it; on_up()

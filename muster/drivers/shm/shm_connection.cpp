@@ -162,6 +162,7 @@ void ShmConnection::fail(Error why) {
   if (has_ended_) return;
   has_ended_ = true;
   end_ = std::move(why);
+  hub_.forget(*this);
   let_go();
   hub_.loop().flush_later(*this);
 }

@@ -41,6 +41,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
 
   // For the hub.
   bool may_have_work() {
+    if (has_ended_) return false;
     if (!offers_.empty() || !incoming_.empty() || wanted_room_ != 0) return true;
     if (rests_ > 0) {
       --rests_;

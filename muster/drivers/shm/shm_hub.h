@@ -35,6 +35,9 @@ class ShmHub final : public loop::Poller {
   // Looks at the link's ring itself from now on, instead of waiting to be rung.
   void make_hot(ShmConnection& connection);
 
+  // The link has ended: there is nothing to look at any more.
+  void forget(ShmConnection& connection) { std::erase(hot_, &connection); }
+
   // Keeps memory that the peer at the other end of `socket` may still write
   // to, until the peer has closed its end.
   void bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kMostGuests = 256;
 constexpr Duration kPatience = std::chrono::seconds(5);
+// For descriptors to come free again.
+constexpr Duration kPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -52,7 +54,8 @@ ShmListener::ShmListener(ShmHub& hub, net::Address address, net::Driver::Accept 
     : hub_(hub),
       address_(std::move(address)),
       accept_(std::move(accept)),
-      socket_(std::move(socket)) {}
+      socket_(std::move(socket)),
+      resume_([this] { hub_.loop().change(socket_.get(), EPOLLIN); }) {}
 
 Result<std::unique_ptr<ShmListener>> ShmListener::open(ShmHub& hub, const net::Address& address,
                                                        net::Driver::Accept accept) {
@@ -84,9 +87,7 @@ void ShmListener::on_ready(std::uint32_t) {
   for (;;) {
     Descriptor socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        refuse(system_error(Code::overloaded, "accept", errno));
-      }
+      if (errno != EAGAIN && errno != EWOULDBLOCK) pause(errno);
       return;
     }
     const Result<Credentials> credentials = peer_credentials(socket.get());
@@ -106,6 +107,13 @@ void ShmListener::on_ready(std::uint32_t) {
     }
     guests_.push_back(std::make_unique<Guest>(*this, std::move(socket), *credentials));
   }
+}
+
+// Trying again at once would find the same, over and over.
+void ShmListener::pause(int error) {
+  refuse(system_error(Code::overloaded, "accept", error));
+  hub_.loop().change(socket_.get(), 0);
+  hub_.loop().start(resume_, hub_.loop().now() + kPause);
 }
 
 void ShmListener::admit(Guest& guest) {

@@ -30,6 +30,7 @@ class ShmListener final : public net::Listener, private loop::FdHandler {
                Result<std::optional<ReceivedMessage>> hello);
   void dismiss(Guest& guest);
   void refuse(const Error& why);
+  void pause(int error);
 
   ShmHub& hub_;
   net::Address address_;
@@ -37,6 +38,7 @@ class ShmListener final : public net::Listener, private loop::FdHandler {
   Descriptor socket_;
   std::list<std::unique_ptr<Guest>> guests_;  // Oldest first.
   log::RateLimit refusals_;
+  loop::Timer resume_;
   bool is_watched_ = false;
 };
 

@@ -155,6 +155,10 @@ Status ShmConnection::bundle(const wire::Frame& frame) {
     return ring_is_full();
   }
   WritableBuffer joined = hub_.pool().take(size);
+  if (joined.size() < size) {
+    wanted_room_ = 1;
+    return Error(Code::overloaded, "no memory to join a frame's parts");
+  }
   std::byte* to = joined.data();
   for (std::size_t i = 0; i < frame.parts.size(); ++i) {
     if (plans_[i].how != How::inside) continue;

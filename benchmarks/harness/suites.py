@@ -37,6 +37,21 @@ DRIVERS = Suite(
 COMMUNICATION = Suite(
     "communication",
     (
+        # `driver` is our bare link, on the same work.
+        Case(
+            "task.shm",
+            (
+                Peer("driver", 0.4, case="shm.rtt.awake"),
+                Peer("zmq", 20, case="shm.rtt.awake"),
+            ),
+        ),
+        Case(
+            "task.tcp",
+            (
+                Peer("driver", 0.66, case="tcp.rtt.awake"),
+                Peer("zmq", 5, case="tcp.rtt.awake"),
+            ),
+        ),
         Case(
             "event.push",
             limits=(Limit(1, "us"), Limit(1.5, "times as long", extra="growth")),

@@ -23,5 +23,7 @@ Report shm_crowd(const Options& options);
 Report memory_link(const Options& options);
 Report memory_1000(const Options& options);
 Report event_push(const Options& options);
+Report task_shm(const Options& options);
+Report task_tcp(const Options& options);
 
 }  // namespace muster::bench::ours

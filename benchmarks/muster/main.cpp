@@ -23,6 +23,8 @@ constexpr Case kCases[] = {
     {"memory.link", memory_link},
     {"memory.1000", memory_1000},
     {"event.push", event_push},
+    {"task.shm", task_shm},
+    {"task.tcp", task_tcp},
 };
 
 }  // namespace

@@ -54,6 +54,23 @@ TEST_F(Recovery, SendAgainToOneThatReturnsWhereTheCallerAskedForThat) {
   EXPECT_EQ(outcome(group, *master, id).messages.at(0).body(), Value(1));
 }
 
+TEST_F(Recovery, KeepNoMoreBytesOfRequestsForAnAbsentPeerThanTheLimit) {
+  group.crash("worker_1");
+  ASSERT_TRUE(
+      group.run_until([&] { return master->peer("worker_1")->presence == Presence::lost; }));
+  const Buffer body = Buffer::adopt(std::vector<std::byte>(std::size_t{15} << 20));
+  const auto keep_one = [&] {
+    return master->isend(
+        {.tag = "sum", .destination = "worker_1", .body = body, .on_loss = OnLoss::wait});
+  };
+  std::vector<SessionId> kept;
+  for (int i = 0; i < 4; ++i) kept.push_back(*keep_one());
+  EXPECT_EQ(keep_one().error().code(), Code::overloaded);
+  // One that has ended leaves its room to another.
+  EXPECT_TRUE(master->cancel(kept[0]));
+  EXPECT_TRUE(keep_one());
+}
+
 TEST_F(Recovery, KnowAReturningPeerByItsHigherIncarnation) {
   const PeerId before = *master->find("worker_1");
   group.crash("worker_1");

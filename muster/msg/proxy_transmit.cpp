@@ -75,6 +75,11 @@ Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_
   const Channel* there = find_channel(peer);
   const bool stands = there != nullptr && there->link != nullptr;
   KeptRequest kept{message.head, message.parts, message.priority, stands};
+  if (!stands && sessions_.kept_bytes() + kept.size() > options_.absent.max_bytes) {
+    return Error(Code::overloaded,
+                 fmt::format("send to {}: requests that wait for peers who are away fill {} bytes",
+                             record->member.name, sessions_.kept_bytes()));
+  }
   if (stands) MUSTER_TRY_OK(transmit(peer, message));
   // Not there: it is sent as soon as it is, as all that is kept.
   sessions_.keep(message.head.session, std::move(kept));

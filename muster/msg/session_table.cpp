@@ -77,7 +77,7 @@ template <class Result>
 void SessionTable::finish(Entry& entry, Result&& outcome) {
   constexpr bool is_answer = std::is_same_v<std::remove_cvref_t<Result>, Incoming>;
   --open_;
-  entry.kept.reset();
+  drop_kept(entry);
   if (entry.watch != nullptr) {
     --entry.watch->left;
     entry.watch->answered += is_answer ? 1 : 0;
@@ -121,7 +121,7 @@ void SessionTable::release(Entry& entry) {
   if (entry.id.high != nonce_) chosen_.erase(entry.id);
   entry.id = {};
   entry.done = nullptr;
-  entry.kept.reset();
+  drop_kept(entry);
   entry.outcome.reset();
   entry.watch = nullptr;
   free_.push_back(static_cast<std::uint32_t>(&entry - entries_.data()));
@@ -267,7 +267,15 @@ std::size_t SessionTable::end_all(const Error& why) {
 void SessionTable::keep(SessionId id, KeptRequest request) {
   Entry* entry = find(id);
   if (entry == nullptr || !entry->session.is_open()) return;
+  drop_kept(*entry);
+  kept_bytes_ += request.size();
   entry->kept = std::make_unique<KeptRequest>(std::move(request));
+}
+
+void SessionTable::drop_kept(Entry& entry) {
+  if (entry.kept == nullptr) return;
+  kept_bytes_ -= entry.kept->size();
+  entry.kept.reset();
 }
 
 std::vector<KeptRequest*> SessionTable::kept_for(PeerId peer) {

@@ -31,6 +31,12 @@ struct KeptRequest {
   wire::Parts parts;
   Priority priority = Priority::normal;
   bool was_sent = false;  // Once at least: it comes again.
+
+  std::size_t size() const {
+    std::size_t sum = sizeof(KeptRequest);
+    for (const Buffer& part : parts) sum += part.size();
+    return sum;
+  }
 };
 
 class SessionTable {
@@ -105,6 +111,8 @@ class SessionTable {
   void keep(SessionId id, KeptRequest request);
   // Requests that were kept for `peer` and are open, oldest first.
   std::vector<KeptRequest*> kept_for(PeerId peer);
+  // Bytes of all that is kept.
+  std::size_t kept_bytes() const { return kept_bytes_; }
   // The one that was kept for this session, or null.
   KeptRequest* kept(SessionId id);
 
@@ -141,6 +149,7 @@ class SessionTable {
   template <class Result>
   void finish(Entry& entry, Result&& outcome);
   void release(Entry& entry);
+  void drop_kept(Entry& entry);
   template <class Which>
   std::size_t end_those(const Error& why, Which which);
 
@@ -148,6 +157,7 @@ class SessionTable {
   const std::size_t limit_;
   std::uint64_t last_number_ = 0;
   std::uint64_t released_ = 0;
+  std::size_t kept_bytes_ = 0;
   std::size_t used_ = 0;
   std::size_t open_ = 0;
   std::vector<Entry> entries_;

@@ -67,8 +67,8 @@ class PeerDoor {
   // page and an eventfd: others could end or block this process.
   static Result<PeerDoor> open(int door, int wake, std::uint32_t slot);
 
-  // Tells the peer that this link has something for it.
-  void ring() const;
+  // Tells the peer that this link has something for it. True if it slept.
+  bool ring() const;
 
  private:
   Memory memory_;

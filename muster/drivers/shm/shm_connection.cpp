@@ -174,7 +174,11 @@ void ShmConnection::flush() {
     return;  // The sink may have destroyed this.
   }
   if (has_ended_ || !writer_->has_unpublished()) return;
-  if (writer_->publish()) ring_peer();
+  if (writer_->publish()) {
+    ring_peer();
+  } else {
+    hub_.has_found_a_peer_awake();
+  }
 }
 
 void ShmConnection::on_ready(std::uint32_t) {

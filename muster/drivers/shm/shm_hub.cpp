@@ -1,6 +1,7 @@
 #include "muster/drivers/shm/shm_hub.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <sched.h>
 #include <sys/epoll.h>
@@ -116,6 +117,10 @@ bool ShmHub::poll() {
 }
 
 bool ShmHub::is_worth_spinning() {
+  // A peer that had to be woken is best served by leaving it this processor: a
+  // switch costs less than to wake another one. Now and then it is tried all
+  // the same, or two that wake each other by turns would do so for ever.
+  if (std::exchange(has_woken_, false) && ++wakes_ % kProbeEvery != 0) return false;
   const auto here = static_cast<std::uint32_t>(sched_getcpu());
   // A peer that last ran on this very processor cannot run while we spin on it.
   return std::ranges::any_of(

@@ -42,6 +42,13 @@ class ShmHub final : public loop::Poller {
   // to, until the peer has closed its end.
   void bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory);
 
+  // What we sent last woke its receiver, or found it awake.
+  void has_woken_a_peer() { has_woken_ = true; }
+  void has_found_a_peer_awake() {
+    has_woken_ = false;
+    wakes_ = 0;
+  }
+
   bool poll() override;
   bool is_worth_spinning() override;
   bool arm() override;
@@ -57,6 +64,7 @@ class ShmHub final : public loop::Poller {
  private:
   class Grave;
   static constexpr std::size_t kMostHot = 8;
+  static constexpr std::uint32_t kProbeEvery = 8;
 
   ShmHub(loop::Loop& loop, const ShmOptions& options);
   void cool(ShmConnection& connection);
@@ -69,6 +77,8 @@ class ShmHub final : public loop::Poller {
   Probe probe_;
   std::vector<ShmConnection*> by_slot_;
   std::vector<ShmConnection*> hot_;  // Last used last.
+  bool has_woken_ = false;           // Since we last thought of spinning,
+  std::uint32_t wakes_ = 0;          // and how often in a row.
   std::list<std::unique_ptr<Grave>> graves_;
 };
 

@@ -205,7 +205,7 @@ void ShmConnection::undo_plans() {
 
 void ShmConnection::ring_peer() {
   // Before the peer has answered there is no door; it looks by itself first.
-  if (door_) door_->ring();
+  if (door_ && door_->ring()) hub_.has_woken_a_peer();
 }
 
 void ShmConnection::send_releases() {

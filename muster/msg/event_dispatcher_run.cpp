@@ -1,0 +1,146 @@
+// What happens: receiving, and the calls of handlers.
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/base/log.h"
+#include "muster/msg/event_dispatcher.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::msg {
+namespace {
+
+bool is_open_task(const Message& message) {
+  return message.is_request() && message.session_type() == SessionType::task &&
+         !message.is_answered();
+}
+
+class Flag {
+ public:
+  explicit Flag(std::atomic<bool>& flag) : flag_(flag) {}
+  ~Flag() { flag_ = false; }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+}  // namespace
+
+Status EventDispatcher::launch(const Wait& wait) {
+  if (is_running_.exchange(true)) {
+    return Error(Code::invalid, "launch: it runs already; a handler need only return");
+  }
+  const Flag running(is_running_);
+  std::stop_source either;  // Of stop() and the caller's.
+  const auto end = [&either] { either.request_stop(); };
+  const std::stop_callback by_stop(stop_.get_token(), end);
+  const std::stop_callback by_caller(wait.stop(), end);
+  const TimePoint deadline = wait.deadline_from([this] { return proxy_.loop().now(); });
+  Status ended = run(Wait(deadline, either.get_token()), deadline);
+  if (!ended && ended.error().code() == Code::cancelled && is_stopped()) return ok();
+  return ended;
+}
+
+Status EventDispatcher::run(const Wait& wait, TimePoint deadline) {
+  for (;;) {
+    MUSTER_TRY_OK(handle_due(wait));
+    MUSTER_TRY_OK(step(wait, deadline));
+  }
+}
+
+// One message, or a change of members, or time that has passed.
+Status EventDispatcher::step(const Wait& wait, TimePoint deadline) {
+  const Wait until(std::min(deadline, table_.next_deadline()), wait.stop());
+  MUSTER_TRY(const std::optional<Message> message, proxy_.receive_next(seen_, until));
+  const TimePoint now = proxy_.loop().now();
+  if (message) {
+    take(*message, now);
+  } else if (proxy_.changes() != seen_) {
+    look_at_members(now);
+    return ok();
+  } else {
+    accept(table_.advance(now));
+  }
+  if (now < deadline) return ok();
+  MUSTER_TRY_OK(handle_due(wait));
+  return internal::why_not(internal::Waited::timeout, "launch");
+}
+
+Status EventDispatcher::handle_due(const Wait& wait) {
+  while (!due_.empty()) {
+    if (wait.stop().stop_requested()) break;
+    const EventFiring firing = std::move(due_.front());
+    due_.pop_front();
+    MUSTER_TRY_OK(handle(firing, wait));
+  }
+  if (!wait.stop().stop_requested()) return ok();
+  return internal::why_not(internal::Waited::cancelled, "launch");
+}
+
+Status EventDispatcher::handle(const EventFiring& firing, const Wait& wait) {
+  std::vector<Message> messages;
+  messages.reserve(firing.tickets.size());
+  for (const EventTicket ticket : firing.tickets) messages.push_back(release(ticket));
+  const std::shared_ptr<const EventHandler> handler = handlers_.at(firing.event);
+  HandlerAnswer answer = call(*handler, firing, messages);
+  if (!answer) {
+    return failed({firing.event, std::move(answer).error(), std::move(messages)}, wait);
+  }
+  return *answer ? reply(firing.event, messages, **answer, wait) : ok();
+}
+
+HandlerAnswer EventDispatcher::call(const EventHandler& handler, const EventFiring& firing,
+                                    const std::vector<Message>& messages) {
+  const TimePoint begin = options_.measure ? proxy_.loop().now() : TimePoint();
+  is_partial_ = firing.is_partial;
+  HandlerAnswer answer = std::optional<wire::Value>();
+  try {
+    answer = handler(messages);
+  } catch (const std::exception& thrown) {
+    answer = Error(Code::failed, thrown.what());
+  } catch (...) {
+    answer = Error(Code::failed, "the handler threw something that is no std::exception");
+  }
+  is_partial_ = false;
+  if (options_.measure) {
+    options_.measure({.event = firing.event,
+                      .messages = messages.size(),
+                      .duration = proxy_.loop().now() - begin,
+                      .is_partial = firing.is_partial,
+                      .has_failed = !answer});
+  }
+  return answer;
+}
+
+Status EventDispatcher::reply(EventId event, const std::vector<Message>& messages,
+                              const wire::Value& value, const Wait& wait) {
+  for (const Message& message : messages) {
+    if (!is_open_task(message)) continue;
+    Status sent = proxy_.reply(message, value, {}, wait);
+    if (!sent) MUSTER_TRY_OK(failed({event, std::move(sent).error(), {message}}, wait));
+  }
+  return ok();
+}
+
+Status EventDispatcher::failed(HandlerFailure failure, const Wait& wait) {
+  for (const Message& message : failure.messages) {
+    // Who cannot be told is gone; its own sessions end by that.
+    if (is_open_task(message)) static_cast<void>(proxy_.fail(message, failure.error, wait));
+  }
+  if (options_.report) {
+    options_.report(failure);
+  } else {
+    log::warning(fmt::format("handler failed component {} error {}", proxy_.name(),
+                             failure.error.describe()));
+  }
+  if (options_.policy == ErrorPolicy::go_on) return ok();
+  return std::move(failure.error);
+}
+
+}  // namespace muster::msg

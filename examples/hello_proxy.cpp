@@ -13,17 +13,23 @@ using namespace muster;
 using namespace muster::msg;
 using namespace std::chrono_literals;
 
+void print(const Message& message) {
+  const std::string* text = message.body().as_string();
+  std::printf("%.*s says %s\n", static_cast<int>(message.source().size()), message.source().data(),
+              text != nullptr ? text->c_str() : "nothing");
+}
+
 Status master(Proxy& proxy) {
   MUSTER_TRY(const Message reply,
              proxy.send({.tag = "greet", .destination = "worker_1", .body = "hello"}, 30s));
-  std::printf("the worker says %s\n", reply.body().as_string()->c_str());
+  print(reply);
   return ok();
 }
 
 Status worker(Proxy& proxy) {
   MUSTER_TRY(const std::optional<Message> message, proxy.receive_once(30s));
   if (!message) return Error(Code::timeout, "nobody greets");
-  std::printf("the master says %s\n", message->body().as_string()->c_str());
+  print(*message);
   return proxy.reply(*message, "hello back");
 }
 

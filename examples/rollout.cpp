@@ -25,7 +25,7 @@ void tell(Proxy& proxy, const char* type, const char* tag, double body = 0) {
 Status learn(Proxy& proxy) {
   Component<Learner> learner(proxy);
   learner.on("worker:rollout:80%", [&](Learner& local, Proxy&, const auto& rollouts) {
-    for (const Message& one : rollouts) local.policy += *one.body().as_real() / rollouts.size();
+    for (const Message& one : rollouts) local.policy += one.body().as_real().value_or(0);
     std::printf("update %d from %zu rollouts\n", ++local.updates, rollouts.size());
     local.updates < 3 ? tell(proxy, "worker", "policy", local.policy) : learner.stop();
   });

@@ -15,13 +15,12 @@ using namespace std::chrono_literals;
 using wire::Value;
 
 Status master(Proxy& proxy) {
-  MUSTER_TRY(const Replies replies, proxy.scatter({.tag = "sum"},
-                                                  {{"worker_1", Value::List{1, 2, 3, 4}},
-                                                   {"worker_2", Value::List{10, 20, 30, 40}}},
-                                                  30s));
+  const Value low = Value::List{1, 2, 3, 4}, high = Value::List{10, 20, 30, 40};
+  MUSTER_TRY(const Replies replies,
+             proxy.scatter({.tag = "sum"}, {{"worker_1", low}, {"worker_2", high}}, 30s));
   if (!replies.is_complete()) return Error(Code::failed, "a part of the sum is missing");
   std::int64_t total = 0;
-  for (const Message& reply : replies.messages) total += *reply.body().as_integer();
+  for (const Message& reply : replies.messages) total += reply.body().as_integer().value_or(0);
   std::printf("the sum is %ld\n", static_cast<long>(total));
   Component<int> desk(proxy);
   desk.on("worker:check_out:2", [&](int&, Proxy&, auto) { desk.stop(); });
@@ -29,10 +28,12 @@ Status master(Proxy& proxy) {
 }
 
 struct Adder {
-  Value sum(Proxy&, const std::vector<Message>& messages) {
+  Result<Value> sum(Proxy&, const std::vector<Message>& messages) {
+    const Value::List* numbers = messages[0].body().as_list();
+    if (numbers == nullptr) return Error(Code::invalid, "these are no numbers");
     std::int64_t sum = 0;
-    for (const Value& number : *messages[0].body().as_list()) sum += *number.as_integer();
-    return sum;  // The reply to the task.
+    for (const Value& number : *numbers) sum += number.as_integer().value_or(0);
+    return Value(sum);  // The reply to the task.
   }
 };
 

@@ -11,7 +11,8 @@
 // Result<Value>. A value is the reply to each task among the messages that has
 // none yet; an error, or an exception, is told to who waits for one. Handlers
 // run one at a time, in launch()'s thread, in the order of
-// docs/reference/events.md; they may wait, send and stop() as they like.
+// docs/reference/events.md; they may wait, send and stop() as they like. With
+// ComponentOptions::pool they run side by side.
 
 #pragma once
 

@@ -42,8 +42,13 @@ enum class ErrorPolicy : std::uint8_t {
   stop,  // launch() returns the error; it may be called again.
 };
 
-// All are called by the thread that is in launch(), and must not throw.
+// All are called by the thread that is in launch(), or those of the pool, and
+// must not throw.
 struct ComponentOptions {
+  // How many threads of its own run handlers side by side while it is launched;
+  // the class that they share is then theirs to guard, and replies may overtake
+  // each other. 0: launch()'s thread runs them, one at a time.
+  std::size_t pool = 0;
   ErrorPolicy policy = ErrorPolicy::go_on;
   // A handler threw or returned an error, a reply could not be sent
   // (Code::unavailable, Code::overloaded), or more messages waited for an event

@@ -131,5 +131,65 @@ TEST_F(ComponentThreads, StartNoSecondHandlerWhileOneWaits) {
   EXPECT_EQ(calls, 20);
 }
 
+TEST_F(ComponentThreads, RunHandlersSideBySideIfThereIsAPool) {
+  const auto proxy = group.start("worker_1");
+  std::atomic<int> inside = 0;
+  Component<Worker> worker(*proxy, {.pool = 3}, {});
+  worker.on("meet", [&](Worker&, Proxy& its, const Messages& messages) -> Value {
+    ++inside;
+    its.loop().post([] {});
+    // Nobody goes on before three are here.
+    EXPECT_TRUE(its.loop().wait_until([&] { return inside >= 3; }, its.loop().now() + seconds(20)));
+    EXPECT_EQ(worker.add({"x", &Worker::add}).error().code(), Code::invalid) << "not from here";
+    return messages[0].body();
+  });
+  std::optional<Status> ended;
+  std::jthread thread([&] { ended = worker.launch(seconds(60)); });
+  const auto master = join("master", {{.name = "worker_1"}});
+  std::vector<SessionId> ids;
+  for (int i = 0; i < 10; ++i) {
+    ids.push_back(*master->isend({.tag = "meet", .destination = "worker_1", .body = i}));
+  }
+  const Replies replies = *master->receive_by_id(ids, seconds(20));
+  ASSERT_EQ(replies.messages.size(), 10U);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(replies.messages[i].body(), Value(i));
+  worker.stop();
+  thread.join();
+  EXPECT_TRUE(*ended) << ended->error().describe();
+}
+
+TEST_F(ComponentThreads, NeverRunMoreHandlersThanThePoolHasThreads) {
+  const auto proxy = group.start("worker_1");
+  std::atomic<int> inside = 0;
+  std::atomic<int> calls = 0;
+  Component<Worker> worker(*proxy, {.pool = 2}, {});
+  worker.on("go", [&](Worker&, Proxy&, const Messages&) {
+    EXPECT_LE(++inside, 2);
+    std::this_thread::yield();
+    --inside;
+    if (++calls == 200) worker.stop();
+  });
+  const auto master = join("master", {{.name = "worker_1"}});
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(master->isend(
+        {.tag = "go", .destination = "worker_1", .session_type = SessionType::notification}));
+  }
+  EXPECT_TRUE(worker.launch(seconds(60)));
+  EXPECT_EQ(calls, 200);
+}
+
+TEST_F(ComponentThreads, EndWithTheErrorOfAPoolsHandlerIfToldTo) {
+  const auto proxy = group.start("worker_1");
+  Component<Worker> worker(*proxy, {.pool = 2, .policy = ErrorPolicy::stop},
+                           {{"bad", [](Worker&, Proxy&, const Messages&) -> Status {
+                               return Error(Code::not_found, "no such model");
+                             }}});
+  const auto master = join("master", {{.name = "worker_1"}});
+  const SessionId id = *master->isend({.tag = "bad", .destination = "worker_1"});
+  EXPECT_EQ(worker.launch(seconds(60)).error(), Error(Code::not_found, "no such model"));
+  const Replies replies = *master->receive_by_id({id}, seconds(20));
+  EXPECT_EQ(replies.failures.at(0).error.code(), Code::not_found);
+}
+
 }  // namespace
 }  // namespace muster::msg

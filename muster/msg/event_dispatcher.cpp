@@ -8,12 +8,22 @@
 
 #include <fmt/format.h>
 
+#include "muster/msg/handler_pool.h"
+
 namespace muster::msg {
 
 EventDispatcher::EventDispatcher(Proxy& proxy, ComponentOptions options)
     : proxy_(proxy), options_(std::move(options)), table_(options_.events) {}
 
+EventDispatcher::~EventDispatcher() = default;
+
+Status EventDispatcher::check_thread() const {
+  if (!is_running_ || launcher_.load() == std::this_thread::get_id()) return ok();
+  return Error(Code::invalid, "change the events: they are in use by another thread");
+}
+
 Result<EventId> EventDispatcher::add(const EventCondition& condition, EventHandler handler) {
+  MUSTER_TRY_OK(check_thread());
   if (handler == nullptr) return Error(Code::invalid, "add an event: it has no handler");
   MUSTER_TRY(const EventId event, table_.add(condition));
   handlers_.emplace(event, std::make_shared<const EventHandler>(std::move(handler)));
@@ -21,6 +31,7 @@ Result<EventId> EventDispatcher::add(const EventCondition& condition, EventHandl
 }
 
 Result<std::vector<Message>> EventDispatcher::remove(EventId event) {
+  MUSTER_TRY_OK(check_thread());
   MUSTER_TRY(const std::vector<EventTicket> waiting, table_.remove(event));
   handlers_.erase(event);
   std::vector<Message> messages;

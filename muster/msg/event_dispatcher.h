@@ -1,8 +1,10 @@
 // EventDispatcher: receives a proxy's messages and calls who waits for them.
 // What Component is made of, but for the class that it wraps.
 //
-// All but stop() is for one thread at a time: the one that is in launch(), and
-// so the handlers. Handlers run one after the other, none inside another.
+// All but stop() is for one thread at a time: while it runs, the one that is in
+// launch(), and so the handlers. These run one after the other, none inside
+// another, unless there is a pool: its handlers may call stop() and is_partial()
+// alone.
 
 #pragma once
 
@@ -16,6 +18,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -28,14 +31,20 @@
 
 namespace muster::msg {
 
+namespace internal {
+class HandlerPool;
+}
+
 class EventDispatcher {
  public:
   // The proxy outlives it.
   explicit EventDispatcher(Proxy& proxy, ComponentOptions options = {});
+  ~EventDispatcher();
   EventDispatcher(const EventDispatcher&) = delete;
   EventDispatcher& operator=(const EventDispatcher&) = delete;
 
-  // Code::invalid, with where and why, for a condition that cannot be.
+  // Code::invalid, with where and why, for a condition that cannot be; and, as
+  // remove(), if it runs in another thread.
   Result<EventId> add(const EventCondition& condition, EventHandler handler);
   // Gives back the messages that waited for the event. Code::not_found.
   Result<std::vector<Message>> remove(EventId event);
@@ -52,7 +61,7 @@ class EventDispatcher {
   bool is_stopped() const { return stop_.stop_requested(); }
 
   // Inside a handler: whether its event's time bound had passed.
-  bool is_partial() const { return is_partial_; }
+  bool is_partial() const;
 
  private:
   struct Held {
@@ -60,6 +69,7 @@ class EventDispatcher {
     std::size_t holders = 0;  // Events that have it, due ones included.
   };
 
+  Status check_thread() const;
   Status run(const Wait& wait, TimePoint deadline);
   Status step(const Wait& wait, TimePoint deadline);
   void take(const Message& message, TimePoint now);
@@ -73,6 +83,8 @@ class EventDispatcher {
 
   Status handle_due(const Wait& wait);
   Status handle(const EventFiring& firing, const Wait& wait);
+  Status finish(const EventHandler& handler, const EventFiring& firing,
+                std::vector<Message> messages, const Wait& wait);
   HandlerAnswer call(const EventHandler& handler, const EventFiring& firing,
                      const std::vector<Message>& messages);
   Status reply(EventId event, const std::vector<Message>& messages, const wire::Value& value,
@@ -89,9 +101,12 @@ class EventDispatcher {
   EventTicket last_ticket_ = 0;
   std::map<std::string, std::string, std::less<>> live_;  // Types by name, as told to the table.
   std::uint64_t seen_ = UINT64_MAX;                       // Of the proxy's changes.
-  bool is_partial_ = false;
   std::stop_source stop_;
+  std::stop_source launch_stop_;  // Of the launch that runs.
   std::atomic<bool> is_running_{false};
+  std::atomic<std::thread::id> launcher_{};
+  std::unique_ptr<internal::HandlerPool> pool_;  // While it runs, if there is one.
+  std::optional<Error> pool_error_;              // Under the baton.
 };
 
 }  // namespace muster::msg

@@ -9,6 +9,7 @@
 
 #include "muster/base/log.h"
 #include "muster/msg/event_dispatcher.h"
+#include "muster/msg/handler_pool.h"
 #include "muster/msg/proxy_wait.h"
 
 namespace muster::msg {
@@ -18,6 +19,9 @@ bool is_open_task(const Message& message) {
   return message.is_request() && message.session_type() == SessionType::task &&
          !message.is_answered();
 }
+
+// Whether the handler that runs in this thread was called because of the time.
+thread_local bool is_partial_call = false;
 
 class Flag {
  public:
@@ -32,17 +36,27 @@ class Flag {
 
 }  // namespace
 
+bool EventDispatcher::is_partial() const { return is_partial_call; }
+
 Status EventDispatcher::launch(const Wait& wait) {
   if (is_running_.exchange(true)) {
     return Error(Code::invalid, "launch: it runs already; a handler need only return");
   }
   const Flag running(is_running_);
-  std::stop_source either;  // Of stop() and the caller's.
-  const auto end = [&either] { either.request_stop(); };
+  launcher_ = std::this_thread::get_id();
+  launch_stop_ = std::stop_source();
+  const auto end = [this] { launch_stop_.request_stop(); };
   const std::stop_callback by_stop(stop_.get_token(), end);
   const std::stop_callback by_caller(wait.stop(), end);
   const TimePoint deadline = wait.deadline_from([this] { return proxy_.loop().now(); });
-  Status ended = run(Wait(deadline, either.get_token()), deadline);
+  if (options_.pool > 0) {
+    pool_ = std::make_unique<internal::HandlerPool>(proxy_.loop(), options_.pool);
+  }
+  Status ended = run(Wait(deadline, launch_stop_.get_token()), deadline);
+  pool_.reset();  // What runs in it may still fail.
+  if (std::optional<Error> error = std::exchange(pool_error_, std::nullopt)) {
+    return *std::move(error);
+  }
   if (!ended && ended.error().code() == Code::cancelled && is_stopped()) return ok();
   return ended;
 }
@@ -75,6 +89,10 @@ Status EventDispatcher::step(const Wait& wait, TimePoint deadline) {
 Status EventDispatcher::handle_due(const Wait& wait) {
   while (!due_.empty()) {
     if (wait.stop().stop_requested()) break;
+    if (pool_ != nullptr) {
+      const internal::Waited waited = pool_->wait_for_idle(wait);
+      if (waited != internal::Waited::done) return internal::why_not(waited, "launch");
+    }
     const EventFiring firing = std::move(due_.front());
     due_.pop_front();
     MUSTER_TRY_OK(handle(firing, wait));
@@ -87,8 +105,23 @@ Status EventDispatcher::handle(const EventFiring& firing, const Wait& wait) {
   std::vector<Message> messages;
   messages.reserve(firing.tickets.size());
   for (const EventTicket ticket : firing.tickets) messages.push_back(release(ticket));
-  const std::shared_ptr<const EventHandler> handler = handlers_.at(firing.event);
-  HandlerAnswer answer = call(*handler, firing, messages);
+  std::shared_ptr<const EventHandler> handler = handlers_.at(firing.event);
+  if (pool_ == nullptr) return finish(*handler, firing, std::move(messages), wait);
+  pool_->run([this, handler = std::move(handler), firing, messages = std::move(messages), wait] {
+    Status done = finish(*handler, firing, messages, wait);
+    if (done) return;
+    {
+      const loop::Turn turn(proxy_.loop());
+      if (!pool_error_) pool_error_ = std::move(done).error();
+    }
+    launch_stop_.request_stop();
+  });
+  return ok();
+}
+
+Status EventDispatcher::finish(const EventHandler& handler, const EventFiring& firing,
+                               std::vector<Message> messages, const Wait& wait) {
+  HandlerAnswer answer = call(handler, firing, messages);
   if (!answer) {
     return failed({firing.event, std::move(answer).error(), std::move(messages)}, wait);
   }
@@ -98,7 +131,7 @@ Status EventDispatcher::handle(const EventFiring& firing, const Wait& wait) {
 HandlerAnswer EventDispatcher::call(const EventHandler& handler, const EventFiring& firing,
                                     const std::vector<Message>& messages) {
   const TimePoint begin = options_.measure ? proxy_.loop().now() : TimePoint();
-  is_partial_ = firing.is_partial;
+  const bool was_partial = std::exchange(is_partial_call, firing.is_partial);
   HandlerAnswer answer = std::optional<wire::Value>();
   try {
     answer = handler(messages);
@@ -107,7 +140,7 @@ HandlerAnswer EventDispatcher::call(const EventHandler& handler, const EventFiri
   } catch (...) {
     answer = Error(Code::failed, "the handler threw something that is no std::exception");
   }
-  is_partial_ = false;
+  is_partial_call = was_partial;
   if (options_.measure) {
     options_.measure({.event = firing.event,
                       .messages = messages.size(),

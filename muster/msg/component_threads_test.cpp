@@ -82,7 +82,9 @@ TEST_F(ComponentThreads, WakeForATimeBoundWithoutAnotherMessage) {
   const auto sender = join("worker_1", {{.name = "learner"}});
   ASSERT_TRUE(sender->isend(
       {.tag = "rollout", .destination = "learner", .session_type = SessionType::notification}));
+  const TimePoint begin = group.loop().now();
   EXPECT_TRUE(learner.launch(seconds(20)));
+  EXPECT_LT(group.loop().now() - begin, seconds(10)) << "the deadline woke it, nothing else";
   EXPECT_EQ(learner->total, 1);
 }
 
@@ -92,6 +94,7 @@ TEST_F(ComponentThreads, WakeForALossWithoutAnotherMessage) {
   Component<Worker> learner(*proxy);
   learner.on("seen", [&](Worker&, Proxy&, const Messages&) { lost.reset(); })
       .on("worker:rollout:100%", [&](Worker& local, Proxy&, const Messages&) {
+        EXPECT_EQ(lost, nullptr) << "one of two is not all";
         ++local.total;
         learner.stop();
       });
@@ -100,7 +103,9 @@ TEST_F(ComponentThreads, WakeForALossWithoutAnotherMessage) {
     ASSERT_TRUE(sender->isend(
         {.tag = tag, .destination = "learner", .session_type = SessionType::notification}));
   }
+  const TimePoint begin = group.loop().now();
   EXPECT_TRUE(learner.launch(seconds(20)));
+  EXPECT_LT(group.loop().now() - begin, seconds(10)) << "the deadline woke it, nothing else";
   EXPECT_EQ(learner->total, 1);
 }
 

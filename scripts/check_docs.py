@@ -1,4 +1,8 @@
-"""Fails when a page links to nothing, or README's example is not the one that is tested."""
+"""Fails when a page links to nothing, or shows code of an example that is not in it.
+
+README has the whole of one example. A block that opens with ```cpp examples/NAME.cpp
+must stand in that file, line for line.
+"""
 
 import pathlib
 import re
@@ -9,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE = "examples/hello.cpp"
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
+SNIPPET = re.compile(r"^```cpp (examples/\S+)\n(.*?)^```$", re.M | re.S)
 
 
 def broken_links(page: pathlib.Path) -> list[str]:
@@ -29,13 +34,23 @@ def differing_example() -> list[str]:
     return [f"README.md: its example is not what stands in {EXAMPLE}"]
 
 
+def strange_snippets(page: pathlib.Path) -> list[str]:
+    faults = []
+    for name, block in SNIPPET.findall(page.read_text(encoding="utf-8")):
+        example = ROOT / name
+        text = example.read_text(encoding="utf-8") if example.exists() else ""
+        if "\n" + block not in "\n" + text:
+            faults.append(f"{page.relative_to(ROOT)}: not in {name}: {block.splitlines()[0]} ...")
+    return faults
+
+
 def main() -> int:
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.md"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     pages = [ROOT / name for name in listed.split() if (ROOT / name).exists()]
     faults = differing_example()
     for page in pages:
-        faults += broken_links(page)
+        faults += broken_links(page) + strange_snippets(page)
     for fault in faults:
         print(fault)
     return 1 if faults else 0

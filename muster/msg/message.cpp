@@ -56,6 +56,8 @@ Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& desti
   return message;
 }
 
+bool Message::is_answered() const { return (data_->answered.load() & kCompleted) != 0; }
+
 bool MessageMaker::claim(const Message& message, Stage stage) {
   const std::uint8_t before = message.data_->answered.fetch_or(bit_of(stage));
   // Once completed, it is too late to acknowledge.

@@ -117,6 +117,8 @@ class Message {
   // gives the error itself.
   bool is_failure() const { return data_->is_failure; }
   Error failure() const;
+  // A request that was completed here, by whichever copy of it.
+  bool is_answered() const;
   // Of the proxy that received it: a reply need not look up a name.
   PeerId peer() const { return data_->peer; }
 

@@ -33,6 +33,7 @@ struct EncodedBody;
 namespace internal {
 class ProxyCore;
 }
+class EventDispatcher;
 
 // What came of several sessions.
 struct Replies {
@@ -200,8 +201,14 @@ class Proxy {
   loop::Loop& loop() const;
 
  private:
+  friend class EventDispatcher;
   explicit Proxy(std::unique_ptr<internal::ProxyCore> core);
 
+  // receive_once() that, if `seen` is given, ends with none once changes() is
+  // another, before it looks for a message.
+  Result<std::optional<Message>> receive_next(std::optional<std::uint64_t> seen, const Wait& wait);
+  // Counts up whenever a peer comes, goes or returns.
+  std::uint64_t changes() const;
   Result<Message> to_message(const Result<Incoming>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items);

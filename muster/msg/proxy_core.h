@@ -106,6 +106,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   PeerTable& peers() { return peers_; }
   const PeerTable& peers() const { return peers_; }
   const Buffer& own_name() const { return own_name_; }
+  // Counts up whenever a peer comes, goes or returns.
+  std::uint64_t changes() const { return changes_; }
   std::uint64_t incarnation() const { return self_.incarnation; }
   // After sessions were opened or ended.
   void sessions_changed();
@@ -164,6 +166,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::vector<std::unique_ptr<Channel>> channels_;  // By PeerId::slot.
   std::uint64_t last_message_ = 0;
   std::uint64_t rooms_ = 0;
+  std::uint64_t changes_ = 0;
 
   std::unique_ptr<net::Endpoint> endpoint_;
   std::unique_ptr<Membership> membership_;

@@ -177,6 +177,7 @@ std::string ProxyCore::missing_of(const std::vector<Expected>& expected) const {
 }
 
 void ProxyCore::presence_changed() {
+  ++changes_;
   if (options_.minimum.empty() || end_) return;
   const bool is_met = has(options_.minimum);
   was_minimum_met_ |= is_met;

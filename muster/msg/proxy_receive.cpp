@@ -25,6 +25,17 @@ Result<Message> Proxy::to_message(const Result<Incoming>& outcome) const {
 }
 
 Result<std::optional<Message>> Proxy::receive_once(const Wait& wait) {
+  return receive_next(std::nullopt, wait);
+}
+
+std::uint64_t Proxy::changes() const {
+  if (!core_->is_this_process()) return 0;
+  const Turn turn(core_->loop());
+  return core_->changes();
+}
+
+Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> seen,
+                                                   const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
   loop::Loop& loop = core_->loop();
   const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
@@ -33,6 +44,7 @@ Result<std::optional<Message>> Proxy::receive_once(const Wait& wait) {
     std::optional<Error> end;
     const Waited waited = internal::wait_for(loop, wait, deadline, [&] {
       if (taken || end) return true;
+      if (seen && *seen != core_->changes()) return true;
       if (core_->has_waiting()) {
         taken.emplace(core_->take_waiting());
       } else {

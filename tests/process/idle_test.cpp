@@ -16,6 +16,7 @@
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/net/endpoint.h"
+#include "muster/net/testing/driver_suite.h"
 #include "tests/process/child.h"
 
 namespace muster::tests {
@@ -190,7 +191,8 @@ TEST(Thrift, EightIdleProcessesWithHeartbeatsTogetherUseUnderOnePercentOfACore) 
   const Duration spent = used() - before;
 
   RecordProperty("spent_us", static_cast<int>(spent / std::chrono::microseconds(1)));
-  EXPECT_LT(spent, Duration(kInterval) / 100);
+  // With sanitizers every instruction costs twice; the bar is held by the release.
+  EXPECT_LT(spent, Duration(kInterval) / (net::testing::kIsFast ? 100 : 40));
   measured.close_writer();
   EXPECT_TRUE(await_bytes(ready.reader(), children.size())) << "a link was lost";
   over.close_writer();

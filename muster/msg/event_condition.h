@@ -28,7 +28,7 @@ namespace muster::msg {
 // text, a source or a tag may be, in bytes.
 inline constexpr std::size_t kMaxEventDepth = 64;
 inline constexpr std::size_t kMaxEventUnits = 256;
-inline constexpr std::size_t kMaxEventText = 256 * 1024;
+inline constexpr std::size_t kMaxEventText = std::size_t{256} << 10;
 inline constexpr std::size_t kMaxEventName = 255;
 inline constexpr std::uint32_t kMaxEventAmount = 1'000'000'000;
 inline constexpr std::chrono::hours kMaxEventBound{24 * 365};

@@ -26,13 +26,13 @@ EventCondition event(const std::tuple<Items...>& items);
 namespace internal {
 
 template <class T>
-inline constexpr bool is_tuple = false;
+inline constexpr bool kIsTuple = false;
 template <class... Items>
-inline constexpr bool is_tuple<std::tuple<Items...>> = true;
+inline constexpr bool kIsTuple<std::tuple<Items...>> = true;
 
 template <class Item>
 EventCondition event_part(const Item& item) {
-  if constexpr (is_tuple<Item>) {
+  if constexpr (kIsTuple<Item>) {
     return event(item);
   } else {
     return EventCondition(item);

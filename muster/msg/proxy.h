@@ -141,7 +141,7 @@ class Proxy {
   Result<Message> send(Draft draft, const Wait& wait = {});
   // Sends or queues. Code::overloaded: there is no room; nothing was sent.
   // The id is for receive_by_id(), but for notifications that want no receipt.
-  Result<SessionId> isend(Draft draft);
+  Result<SessionId> isend(const Draft& draft);
   // The same, with the answer as a future.
   loop::Future<Message> request(Draft draft);
 
@@ -181,8 +181,8 @@ class Proxy {
 
   // Completes the task that `message` asks for; of a notification, the receipt.
   // Code::invalid if that was done before, by whichever copy of the message.
-  Status reply(const Message& message, wire::Value body = {}, const ReplyOptions& options = {},
-               const Wait& wait = {});
+  Status reply(const Message& message, const wire::Value& body = {},
+               const ReplyOptions& options = {}, const Wait& wait = {});
   // Completes it by saying that it failed: send() returns `why` there.
   Status fail(const Message& message, const Error& why, const Wait& wait = {});
   // Tells that it was taken. Never taken for a completion.
@@ -212,7 +212,7 @@ class Proxy {
   Result<Message> to_message(const Result<Incoming>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items);
-  Status answer(const Message& message, Stage stage, MessageHead head, wire::Value body,
+  Status answer(const Message& message, Stage stage, MessageHead head, const wire::Value& body,
                 Compression compression, const Wait& wait);
   void call_back();
 

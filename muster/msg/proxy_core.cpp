@@ -16,10 +16,10 @@ std::atomic<std::uint32_t> forks{0};
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
 bool is_name(std::string_view text) {
-  constexpr std::string_view others = "_-.";
+  constexpr std::string_view kOthers = "_-.";
   return !text.empty() && text.size() <= net::kMaxName && std::ranges::all_of(text, [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
+           kOthers.find(c) != std::string_view::npos;
   });
 }
 

@@ -16,7 +16,7 @@ using loop::Turn;
 using wire::Value;
 
 // Sends an answer of `stage`; waits while there is no room for it.
-Status Proxy::answer(const Message& message, Stage stage, MessageHead head, Value body,
+Status Proxy::answer(const Message& message, Stage stage, MessageHead head, const Value& body,
                      Compression compression, const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
   const std::string_view attempt = stage == Stage::receive ? "acknowledge" : "reply";
@@ -57,7 +57,7 @@ Status Proxy::answer(const Message& message, Stage stage, MessageHead head, Valu
   return *std::move(sent);
 }
 
-Status Proxy::reply(const Message& message, Value body, const ReplyOptions& options,
+Status Proxy::reply(const Message& message, const Value& body, const ReplyOptions& options,
                     const Wait& wait) {
   MessageHead head;
   head.tag = options.tag;
@@ -69,7 +69,7 @@ Status Proxy::reply(const Message& message, Value body, const ReplyOptions& opti
     }
     return acknowledge(message, wait);
   }
-  return answer(message, Stage::complete, head, std::move(body), options.compression, wait);
+  return answer(message, Stage::complete, head, body, options.compression, wait);
 }
 
 Status Proxy::fail(const Message& message, const Error& why, const Wait& wait) {

@@ -113,7 +113,7 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
                            fmt::format("send {} to {}", draft.tag.text(), draft.destination.name));
 }
 
-Result<SessionId> Proxy::isend(Draft draft) {
+Result<SessionId> Proxy::isend(const Draft& draft) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   MUSTER_TRY(EncodedBody body,
@@ -135,9 +135,10 @@ loop::Future<Message> Proxy::request(Draft draft) {
                encode_body(draft.body, draft.compression, core_->options().body_limits));
     const Turn turn(core_->loop());
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
-    MUSTER_TRY_OK(core_->submit(peer, draft, body, [this, promise](SessionTable::Outcome outcome) {
-      promise->set(to_message(outcome));
-    }));
+    MUSTER_TRY_OK(
+        core_->submit(peer, draft, body, [this, promise](const SessionTable::Outcome& outcome) {
+          promise->set(to_message(outcome));
+        }));
     return ok();
   };
   if (Status sent = try_to(); !sent) promise->set(sent.error());

@@ -75,12 +75,12 @@ const SessionTable::Entry* SessionTable::find(SessionId id) const {
 // With an answer, or with an error.
 template <class Result>
 void SessionTable::finish(Entry& entry, Result&& outcome) {
-  constexpr bool is_answer = std::is_same_v<std::remove_cvref_t<Result>, Incoming>;
+  constexpr bool kIsAnswer = std::is_same_v<std::remove_cvref_t<Result>, Incoming>;
   --open_;
   drop_kept(entry);
   if (entry.watch != nullptr) {
     --entry.watch->left;
-    entry.watch->answered += is_answer ? 1 : 0;
+    entry.watch->answered += kIsAnswer ? 1 : 0;
     entry.watch = nullptr;
   }
   if (entry.done) {

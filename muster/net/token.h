@@ -46,6 +46,6 @@ struct Token {
 };
 
 // Tests print what they compare; this prints the generation and the fingerprint.
-void PrintTo(const Token& token, std::ostream* out);
+void PrintTo(const Token& token, std::ostream* out);  // NOLINT(readability-identifier-naming)
 
 }  // namespace muster::net

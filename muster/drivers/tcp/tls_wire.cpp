@@ -32,7 +32,7 @@ struct TlsWire::Method {
   }
   // Made once, and kept for as long as the process runs.
   static const BIO_METHOD* get() {
-    static const BIO_METHOD* const method = [] {
+    static const BIO_METHOD* const kMethod = [] {
       BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "muster");
       MUSTER_CHECK(made != nullptr, "there is memory for a table");
       BIO_meth_set_read(made, read);
@@ -40,7 +40,7 @@ struct TlsWire::Method {
       BIO_meth_set_ctrl(made, control);
       return made;
     }();
-    return method;
+    return kMethod;
   }
 };
 

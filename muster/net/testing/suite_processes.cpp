@@ -14,7 +14,11 @@ using std::chrono::seconds;
 // How long the end of a process on this host may stay unknown.
 constexpr seconds kSoon(1);
 // Rounds of killing per subject: three subjects make over 500 of them in a run.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t kKillRounds = 40;  // Each takes several times as long; others do the rest.
+#else
 constexpr std::size_t kKillRounds = 170;
+#endif
 
 Shape later_page(std::size_t index) { return page_shape(index + 1000); }
 

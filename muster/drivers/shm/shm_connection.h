@@ -43,10 +43,6 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   bool may_have_work() {
     if (has_ended_) return false;
     if (!offers_.empty() || !incoming_.empty() || wanted_room_ != 0) return true;
-    if (rests_ > 0) {
-      --rests_;
-      return false;
-    }
     return reader_ && (reader_->has_more() || reader_->is_behind_when_dry());
   }
   bool poll();
@@ -132,11 +128,6 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   std::optional<RingReader> reader_;
   std::optional<PeerDoor> door_;
   bool is_hot_ = false;
-
-  // One who only listens lets a writer get ahead before it looks again: on its
-  // heels, each record would be fought for line by line.
-  int rests_ = 0;
-  bool has_sent_ = false;  // Since it last found the ring empty.
 
   std::vector<PartPlan> plans_;  // Of the frame at hand, going out.
   std::vector<PartPlan> read_plans_;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "muster/base/crash_point.h"
 #include "muster/drivers/shm/shm_connection.h"
@@ -13,7 +12,6 @@ namespace muster::drivers::shm {
 namespace {
 
 constexpr int kBurst = 64;             // Records per look, so that no link starves others.
-constexpr int kRests = 12;             // Looks that one who only listens leaves out.
 constexpr std::size_t kLookAhead = 3;  // Direct copies under way at a time.
 // From here on a copy would push out of the cache more than it brings in.
 constexpr std::size_t kStreamFrom = std::size_t{128} << 10;
@@ -38,7 +36,6 @@ bool ShmConnection::drain() {
     const RingReader::Found found = reader_->next(record);
     if (found == RingReader::Found::nothing) {
       if (reader_->is_behind_when_dry()) publish_progress();
-      if (busy && !std::exchange(has_sent_, false)) rests_ = kRests;
       break;
     }
     busy = true;

@@ -38,7 +38,6 @@ std::size_t ShmConnection::max_body() const {
 
 Status ShmConnection::send(wire::Frame& frame) {
   if (has_ended_) return Error(Code::unavailable, "the connection has ended");
-  has_sent_ = true;
   if (is_small(frame) && send_small(frame)) return ok();
   if (frame.parts.size() > wire::kMaxParts) {
     return Error(Code::invalid, "a frame of " + std::to_string(frame.parts.size()) +

@@ -19,10 +19,6 @@ std::byte* map(int descriptor, std::size_t size) {
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) close(number_);
-}
-
 Memory::~Memory() {
   if (data_ != nullptr) munmap(data_, size_);
 }

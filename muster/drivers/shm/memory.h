@@ -6,28 +6,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "muster/base/descriptor.h"
 #include "muster/base/result.h"
 
 namespace muster::drivers::shm {
-
-// A descriptor that is closed when it goes.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-  explicit operator bool() const { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
 
 // Shared memory, mapped for reading and writing; unmapped when it goes.
 class Memory {

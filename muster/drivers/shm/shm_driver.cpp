@@ -27,7 +27,7 @@ class ShmDriver final : public net::Driver {
                                                 net::Sink& sink) override {
     const std::string attempt = "dial " + address.to_string();
     MUSTER_TRY(const auto name, shm::socket_name(address));
-    shm::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket) return system_error(Code::overloaded, attempt, errno);
     const int connected =
         connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.first), name.second);

@@ -13,7 +13,7 @@ using std::chrono::seconds;
 
 // How long the end of a process on this host may stay unknown.
 constexpr seconds kSoon(1);
-// Rounds of killing per subject: three subjects make over 500 of them in a run.
+// Rounds of killing per subject: three subjects make over 500 of them.
 #if defined(__SANITIZE_THREAD__)
 constexpr std::size_t kKillRounds = 40;  // Each takes several times as long; others do the rest.
 #else

@@ -156,10 +156,13 @@ void Loop::flush_soon(Flusher& flusher) {
   flusher.is_due_soon = true;
   soon_.push_back(&flusher);
   ++leavings_;
+  if (leader_ != nullptr && !leader_->is_keeper) {
+    // It drives, and does this next; asleep, it must be told.
+    if (parked_ > 0) wake_parked();
+    return;
+  }
   if (keeper_watches_) return;
-  if (leader_ == nullptr) return wake_keeper();
-  if (leader_->is_keeper) return call_keeper_out();
-  if (parked_ > 0) wake_parked();
+  leader_ == nullptr ? wake_keeper() : call_keeper_out();
 }
 
 bool Loop::flush_those_due() {

@@ -67,11 +67,10 @@ void Loop::watch_what_is_held() {
     give();
     futex_wait(keeper_word_, word, kGlance);
     take();
-    if (leader_ == nullptr) {
-      poll_all();
-      timers_.run(now());
-      poll_descriptors();
-    }
+    if (leader_ != nullptr) break;  // Who drives does what is left for soon.
+    poll_all();
+    timers_.run(now());
+    poll_descriptors();
     if (seen == leavings_ && flush_those_due()) idle = 0;
     if (std::exchange(seen, leavings_) != leavings_) idle = 0;
     flush();

@@ -162,7 +162,9 @@ void Loop::flush_soon(Flusher& flusher) {
     return;
   }
   if (keeper_watches_) return;
-  leader_ == nullptr ? wake_keeper() : call_keeper_out();
+  if (leader_ == nullptr) return wake_keeper();
+  // Awake, the keeper is the one who leaves it, and does it in its next round.
+  if (parked_ > 0) call_keeper_out();
 }
 
 bool Loop::flush_those_due() {

@@ -132,7 +132,7 @@ class Loop {
   void follow(Waiter& me);
   bool spin(Waiter& me);
   bool is_spin_over(Waiter& me) const;
-  void park(Waiter& me);
+  bool park(Waiter& me);
   int sleep(const Waiter& me, std::span<::epoll_event> events, const ::timespec* patience);
   bool arm_all();
   void disarm_all();

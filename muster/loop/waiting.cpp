@@ -85,8 +85,7 @@ bool Loop::lead(Waiter& me) {
       if (me.is_done()) return true;
       continue;
     }
-    park(me);
-    if (me.is_keeper && !soon_.empty()) return false;
+    if (park(me)) return false;
     timers_.run(now());
   }
 }
@@ -132,10 +131,11 @@ void Loop::disarm_all() {
   for (Poller* poller : pollers_) poller->disarm();
 }
 
-void Loop::park(Waiter& me) {
+// True if the keeper was called because another thread has left something for soon.
+bool Loop::park(Waiter& me) {
   if (!is_armed_ && arm_all()) {
     disarm_all();
-    return;
+    return false;
   }
   is_armed_ = true;
   me.is_asleep = me.is_parked = true;
@@ -145,6 +145,7 @@ void Loop::park(Waiter& me) {
   const TimePoint start = now();
   const Duration patience = until == kForever ? Duration::zero() : until - start;
   const timespec timeout = to_timespec(std::max(patience, Duration::zero()));
+  const std::uint64_t left = leavings_;
 
   give();
   std::array<epoll_event, 64> events;
@@ -155,7 +156,9 @@ void Loop::park(Waiter& me) {
   me.is_asleep = me.is_parked = false;
   disarm_all();
   if (!me.is_keeper) budget_.ended_asleep(now() - start, std::exchange(me.spun, false));
+  const bool is_called = me.is_keeper && left != leavings_;
   if (count > 0) dispatch(std::span(events).first(count));
+  return is_called;
 }
 
 int Loop::sleep(const Waiter& me, std::span<epoll_event> events, const timespec* patience) {

@@ -3,7 +3,8 @@
 # Lets a target read the headers that nearly every file includes from one that
 # was compiled before: the standard library's, or also GoogleTest's. Files still
 # include what they use: the tidy build has none of this, and every header is
-# compiled alone there.
+# compiled alone there. Nor has the release: g++ 12 finds faults with the standard
+# library once it no longer knows it as the system's.
 set(std_headers <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <functional> <map>
   <memory> <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant>
   <vector>)

@@ -39,17 +39,22 @@ Status Loop::open() {
   if (epoll_ < 0) return system_error(Code::overloaded, "make an epoll descriptor", errno);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_ < 0) return system_error(Code::overloaded, "make an eventfd", errno);
-  // Edge-triggered, so that a wake-up needs no read to clear it.
-  epoll_event event{EPOLLIN | EPOLLET, {.u64 = 0}};
-  event.data.u64 = static_cast<std::uint64_t>(wake_);
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) != 0) {
-    return system_error(Code::internal, "watch the wake-up descriptor", errno);
-  }
+  MUSTER_TRY_OK(alarm_.open());
+  MUSTER_TRY_OK(wake_by(wake_));
+  MUSTER_TRY_OK(wake_by(alarm_.descriptor()));
   if (!options_.keeper) return ok();
   keeper_bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (keeper_bell_ < 0) return system_error(Code::overloaded, "make an eventfd", errno);
   keeper_ = std::thread([this] { keep(); });
   return ok();
+}
+
+// Edge-triggered, so that a wake-up needs no read to clear it.
+Status Loop::wake_by(int descriptor) {
+  epoll_event event{EPOLLIN | EPOLLET, {.u64 = 0}};
+  event.data.u64 = static_cast<std::uint64_t>(descriptor);
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0) return ok();
+  return system_error(Code::internal, "watch a wake-up descriptor", errno);
 }
 
 Loop::~Loop() {
@@ -230,6 +235,10 @@ void Loop::dispatch(std::span<const epoll_event> events) {
     // Whoever rang finds the doorbell spent from now on, even if the ring was
     // meant for a thread that still sleeps.
     if (is_armed_ && static_cast<int>(descriptor) == wake_) disarm_all();
+    // Nor does the alarm ring twice: who sleeps has not heard it.
+    if (parked_ > 0 && static_cast<int>(descriptor) == alarm_.descriptor()) {
+      alarm_.ring_by(parked_until_, now());
+    }
     if (descriptor >= slots_.size()) continue;
     const Slot& slot = slots_[descriptor];
     if (slot.handler != nullptr && slot.generation == generation) {

@@ -22,6 +22,7 @@
 
 #include "muster/base/clock.h"
 #include "muster/base/result.h"
+#include "muster/loop/alarm.h"
 #include "muster/loop/baton.h"
 #include "muster/loop/inbox.h"
 #include "muster/loop/sources.h"
@@ -106,6 +107,7 @@ class Loop {
 
   explicit Loop(const LoopOptions& options) : options_(options), budget_(options.spin) {}
   Status open();
+  Status wake_by(int descriptor);
 
   // The baton, and what is due whenever it changes hands.
   void take();
@@ -155,6 +157,7 @@ class Loop {
   const Loop* outer_ = nullptr;  // Whose baton its holder held before.
   int epoll_ = -1;
   int wake_ = -1;
+  Alarm alarm_;
   std::vector<Slot> slots_;
   Timers timers_;
   std::vector<Poller*> pollers_;

@@ -143,13 +143,15 @@ bool Loop::park(Waiter& me) {
   const TimePoint until = std::min(me.deadline, timers_.next());
   parked_until_ = until;
   const TimePoint start = now();
-  const Duration patience = until == kForever ? Duration::zero() : until - start;
-  const timespec timeout = to_timespec(std::max(patience, Duration::zero()));
+  const bool by_alarm = !me.is_keeper && options_.clock == &system_clock();
+  if (by_alarm) alarm_.ring_by(until, start);
+  const timespec timeout =
+      to_timespec(until == kForever || until < start ? Duration() : until - start);
   const std::uint64_t left = leavings_;
 
   give();
   std::array<epoll_event, 64> events;
-  const int count = sleep(me, events, until == kForever ? nullptr : &timeout);
+  const int count = sleep(me, events, by_alarm || until == kForever ? nullptr : &timeout);
   take();
 
   --parked_;

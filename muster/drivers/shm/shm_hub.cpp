@@ -118,9 +118,10 @@ bool ShmHub::poll() {
 
 bool ShmHub::is_worth_spinning() {
   // A peer that had to be woken is best served by leaving it this processor: a
-  // switch costs less than to wake another one. Now and then it is tried all
-  // the same, or two that wake each other by turns would do so for ever.
-  if (std::exchange(has_woken_, false) && ++wakes_ % kProbeEvery != 0) return false;
+  // switch costs less than to wake another one. The first time it is tried all
+  // the same, and now and then: or two that only missed each other once would
+  // wake each other by turns for ever.
+  if (std::exchange(has_woken_, false) && wakes_++ % kProbeEvery != 0) return false;
   const auto here = static_cast<std::uint32_t>(sched_getcpu());
   // A peer that last ran on this very processor cannot run while we spin on it.
   return std::ranges::any_of(

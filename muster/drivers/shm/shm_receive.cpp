@@ -47,8 +47,9 @@ bool ShmConnection::drain() {
       return true;
     }
     reader_->pop();
+    // At once: the writer of a large body goes on while we read.
+    if (!has_ended_ && reader_->is_behind()) publish_progress();
   }
-  if (!has_ended_ && reader_->is_behind()) publish_progress();
   return busy;
 }
 

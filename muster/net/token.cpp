@@ -46,7 +46,7 @@ bool read_number(std::string_view text, int base, T& number) {
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-Error invalid(std::string_view why) {
+Error bad_token(std::string_view why) {
   return Error(Code::invalid, std::string(why)).during("read a token");
 }
 
@@ -66,24 +66,25 @@ std::string Token::reveal() const {
 Result<Token> Token::parse(std::string_view text) {
   text = trimmed(text);
   if (!text.starts_with(kPrefix)) {
-    return invalid("it does not begin with muster-token-; `muster token show` prints one");
+    return bad_token("it does not begin with muster-token-; `muster token show` prints one");
   }
   const std::size_t check_at = text.rfind('-');
   const std::size_t secret_at = text.find('-', kPrefix.size());
   if (secret_at == std::string_view::npos || check_at == secret_at)
-    return invalid("a piece is missing");
+    return bad_token("a piece is missing");
   if (text.substr(check_at + 1) != checksum(text.substr(0, check_at))) {
-    return invalid("its checksum is wrong; was it copied whole?");
+    return bad_token("its checksum is wrong; was it copied whole?");
   }
   Token token;
   if (!read_number(text.substr(kPrefix.size(), secret_at - kPrefix.size()), 10, token.generation)) {
-    return invalid("its generation is no number");
+    return bad_token("its generation is no number");
   }
   const std::string_view digits = text.substr(secret_at + 1, check_at - secret_at - 1);
-  if (digits.size() != 2 * kTokenSize) return invalid("it is of another length");
+  if (digits.size() != 2 * kTokenSize) return bad_token("it is of another length");
   for (std::size_t i = 0; i < digits.size(); i += 2) {
     std::uint8_t byte = 0;
-    if (!read_number(digits.substr(i, 2), 16, byte)) return invalid("it has a letter out of place");
+    if (!read_number(digits.substr(i, 2), 16, byte))
+      return bad_token("it has a letter out of place");
     token.secret.push_back(std::byte{byte});
   }
   return token;

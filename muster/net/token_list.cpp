@@ -13,7 +13,7 @@ constexpr std::string_view kUntil = "  until ";
 constexpr std::string_view kComment =
     "# A muster token. Whoever reads this is a member: keep it to yourself.\n";
 
-Error invalid(int line, std::string_view why) {
+Error bad_line(int line, std::string_view why) {
   return {Code::invalid, fmt::format("line {}: {}", line, why)};
 }
 
@@ -21,13 +21,13 @@ Result<KeptToken> parse_line(std::string_view line, int number) {
   KeptToken kept;
   const std::size_t mark = line.find(kUntil);
   Result<Token> token = Token::parse(line.substr(0, mark));
-  if (!token) return invalid(number, token.error().message());
+  if (!token) return bad_line(number, token.error().message());
   kept.token = *std::move(token);
   if (mark == std::string_view::npos) return kept;
   const std::string_view time = line.substr(mark + kUntil.size());
   const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), kept.until);
   if (error != std::errc() || end != time.data() + time.size()) {
-    return invalid(number, "the time after \"until\" is no number");
+    return bad_line(number, "the time after \"until\" is no number");
   }
   return kept;
 }
@@ -44,12 +44,12 @@ Result<TokenList> parse_token_list(std::string_view text) {
     MUSTER_TRY(KeptToken kept, parse_line(line, number));
     const bool is_first = list.empty();
     if (is_first != (kept.until == KeptToken::kForever)) {
-      return invalid(number, "only the first token, and just that, has no end");
+      return bad_line(number, "only the first token, and just that, has no end");
     }
     if (!is_first && kept.token.generation >= list.back().token.generation) {
-      return invalid(number, "the generations do not count down");
+      return bad_line(number, "the generations do not count down");
     }
-    if (list.size() == kMaxGenerations) return invalid(number, "too many generations");
+    if (list.size() == kMaxGenerations) return bad_line(number, "too many generations");
     list.push_back(std::move(kept));
   }
   if (list.empty()) return Error(Code::invalid, "there is no token in it");

@@ -15,7 +15,7 @@ namespace muster::drivers::tcp {
 namespace {
 
 // TLS_AES_128_GCM_SHA256, as it is written on the wire.
-constexpr unsigned char kSuite[] = {0x13, 0x01};
+constexpr unsigned char kSuiteNumber[] = {0x13, 0x01};
 
 SSL_SESSION* session_of(SSL* session, const net::Key& key) {
   SSL_SESSION* const made = SSL_SESSION_new();
@@ -23,7 +23,7 @@ SSL_SESSION* session_of(SSL* session, const net::Key& key) {
       made != nullptr &&
       SSL_SESSION_set1_master_key(made, reinterpret_cast<const unsigned char*>(key.data()),
                                   key.size()) == 1 &&
-      SSL_SESSION_set_cipher(made, SSL_CIPHER_find(session, kSuite)) == 1 &&
+      SSL_SESSION_set_cipher(made, SSL_CIPHER_find(session, kSuiteNumber)) == 1 &&
       SSL_SESSION_set_protocol_version(made, TLS1_3_VERSION) == 1;
   MUSTER_CHECK(is_set, "there is memory for a key");
   return made;

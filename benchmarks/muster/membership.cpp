@@ -72,8 +72,9 @@ double kill_one(const std::string& folder, Board& board, std::int64_t round) {
   kill(victim, SIGKILL);
   waitpid(victim, nullptr, 0);
   nap_until([&] { return std::ranges::all_of(board.lost_at, [](auto& at) { return at != 0; }); });
-  return static_cast<double>(
-      std::ranges::max(board.lost_at, {}, [](auto& at) { return at.load(); }) - killed);
+  std::int64_t last = 0;
+  for (const auto& at : board.lost_at) last = std::max(last, at.load());
+  return static_cast<double>(last - killed);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// `muster doctor`: which drivers this machine has, and how fast they are.
+// `muster doctor`: which drivers this machine has, how fast they are, and which
+// would be chosen.
 
 #include <cstdio>
 #include <memory>
@@ -8,8 +9,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "apps/muster/between.h"
 #include "apps/muster/commands.h"
 #include "apps/muster/exit.h"
+#include "apps/muster/json.h"
 #include "apps/muster/measure.h"
 #include "apps/muster/station.h"
 
@@ -19,15 +22,45 @@ namespace {
 struct Options {
   bool measure = false;
   bool json = false;
+  std::vector<std::string> between;
 };
+
+// What each driver is for, in a few words.
+std::string reach_of(const std::string& scheme) {
+  if (scheme == "inproc") return "components of one process, by reference";
+  if (scheme == "shm") return "processes of one user on one host, by shared memory";
+  if (scheme == "tcp") return "any host; encrypted beyond loopback";
+  return "used only when named";
+}
+
+// Those for two processes, and the one within a process.
+std::vector<std::string> all_schemes() {
+  std::vector<std::string> all = schemes();
+  all.insert(all.begin(), "inproc");
+  return all;
+}
+
+Status explain_choice(const Options& options) {
+  MUSTER_TRY(const net::AddressChoice choice,
+             choose_between(options.between[0], options.between[1], all_schemes()));
+  const std::string chosen = choice.order.empty() ? "none" : choice.order.front().scheme;
+  if (options.json) {
+    fmt::print("{{\"driver\":{},\"why\":{}}}\n", json_string(chosen), json_string(choice.why));
+  } else {
+    fmt::print("{}  {}\n", chosen, choice.why);
+  }
+  return ok();
+}
 
 std::string to_table(const std::vector<Measurement>& rows) {
   std::string text = fmt::format("{:<8}{:>16}{:>18}{:>16}{:>20}\n", "driver", "round trip",
                                  "messages", "64 MiB copied", "64 MiB handed over");
   for (const Measurement& row : rows) {
-    text += fmt::format("{:<8}{:>13.2f} us{:>14.2f} M/s{:>11.2f} GB/s{:>20}\n", row.scheme,
-                        row.round_trip_us, row.messages_per_s / 1e6, row.copied_gb_per_s,
-                        row.handover_us > 0 ? fmt::format("{:.2f} us", row.handover_us) : "-");
+    text +=
+        fmt::format("{:<8}{:>13.2f} us{:>14.2f} M/s{:>16}{:>20}\n", row.scheme, row.round_trip_us,
+                    row.messages_per_s / 1e6,
+                    row.copied_gb_per_s > 0 ? fmt::format("{:.2f} GB/s", row.copied_gb_per_s) : "-",
+                    row.handover_us > 0 ? fmt::format("{:.2f} us", row.handover_us) : "-");
   }
   return text;
 }
@@ -44,12 +77,15 @@ std::string to_json(const std::vector<Measurement>& rows) {
 }
 
 Status run(const Options& options) {
+  if (!options.between.empty()) return explain_choice(options);
   if (!options.measure) {
-    for (const std::string& scheme : schemes()) fmt::print("{}\n", scheme);
+    for (const std::string& scheme : all_schemes()) {
+      fmt::print("{:<8}{}\n", scheme, reach_of(scheme));
+    }
     return ok();
   }
   std::vector<Measurement> rows;
-  for (const std::string& scheme : schemes()) {
+  for (const std::string& scheme : all_schemes()) {
     const Result<Measurement> row = measure(scheme);
     if (!row) return row.error().during("measure " + scheme);
     rows.push_back(*row);
@@ -63,7 +99,11 @@ Status run(const Options& options) {
 void add_doctor(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<Options>();
   auto* cmd = app.add_subcommand("doctor", "List the drivers of this machine");
-  cmd->add_flag("--measure", options->measure, "Let two processes talk over each, and time it");
+  cmd->add_flag("--measure", options->measure, "Let two ends talk over each, and time it");
+  cmd->add_option("--between", options->between,
+                  "Two components, each by its addresses, separated by commas: which driver they "
+                  "would use, and why")
+      ->expected(2);
   cmd->add_flag("--json", options->json, "Print figures for scripts");
   cmd->callback([options, &exit] { exit.with(run(*options)); });
 }

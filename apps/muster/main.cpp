@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   muster::app::Exit exit;
   muster::app::add_doctor(app, exit);
   muster::app::add_measure_peer(app, exit);
+  muster::app::add_peers(app, exit);
   muster::app::add_token(app, exit);
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -154,25 +155,58 @@ class Caller {
   BufferPool pool_;
 };
 
+// Talks to whoever listens at `address`.
+Result<Measurement> measure_at(const std::string& address, Station& station) {
+  MUSTER_TRY_OK(station.connect(address));
+  Caller caller(station);
+  Measurement result;
+  result.scheme = address.substr(0, address.find(':'));
+  MUSTER_TRY(result.round_trip_us, caller.round_trip_us());
+  MUSTER_TRY(result.messages_per_s, caller.messages_per_s());
+  // Within a process nothing is ever copied.
+  if (result.scheme != "inproc") {
+    MUSTER_TRY(result.copied_gb_per_s, caller.copied_gb_per_s());
+  }
+  if (result.scheme == "shm" || result.scheme == "inproc") {
+    MUSTER_TRY(result.handover_us, caller.handover_us());
+  }
+  station.conversation().close();
+  return result;
+}
+
+// Answers until the other end leaves.
+Status serve(Station& station) {
+  net::Conversation& talk = station.conversation();
+  MUSTER_TRY_OK(talk.wait_until_up(station.loop().now() + std::chrono::seconds(10)));
+  const Buffer small = Buffer::copy_of(std::string(kSmall, '.'));
+  for (;;) {
+    const Result<Buffer> body = talk.receive();
+    if (!body) return ok();  // The other has what it wanted.
+    if (body->empty()) continue;
+    const auto ask = static_cast<Ask>(body->bytes()[0]);
+    if (ask != Ask::swallow) MUSTER_TRY_OK(talk.send(small));
+  }
+}
+
+// Two loops of this process, a thread for each.
+Result<Measurement> measure_within(const std::string& token) {
+  const auto hub = drivers::make_inproc_hub();
+  MUSTER_TRY(const auto server, Station::make(token, hub));
+  MUSTER_TRY(const std::string address, server->listen("inproc"));
+  const std::jthread serving([&server] { static_cast<void>(serve(*server)); });
+  MUSTER_TRY(const auto station, Station::make(token, hub));
+  return measure_at(address, *station);
+}
+
 }  // namespace
 
 Result<Measurement> measure(const std::string& scheme) {
   const std::string token = Id::random().to_string() + Id::random().to_string();
+  if (scheme == "inproc") return measure_within(token);
   MUSTER_TRY(const auto other, Other::start(scheme, token));
   MUSTER_TRY(const std::string address, other->address());
   MUSTER_TRY(const auto station, Station::make(token));
-  MUSTER_TRY_OK(station->connect(address));
-  Caller caller(*station);
-  Measurement result;
-  result.scheme = scheme;
-  MUSTER_TRY(result.round_trip_us, caller.round_trip_us());
-  MUSTER_TRY(result.messages_per_s, caller.messages_per_s());
-  MUSTER_TRY(result.copied_gb_per_s, caller.copied_gb_per_s());
-  if (scheme == "shm") {
-    MUSTER_TRY(result.handover_us, caller.handover_us());
-  }
-  station->conversation().close();
-  return result;
+  return measure_at(address, *station);
 }
 
 Status serve_measurement(const std::string& scheme) {
@@ -182,16 +216,7 @@ Status serve_measurement(const std::string& scheme) {
   MUSTER_TRY(const std::string address, station->listen(scheme));
   std::printf("%s\n", address.c_str());
   std::fflush(stdout);
-  net::Conversation& talk = station->conversation();
-  MUSTER_TRY_OK(talk.wait_until_up(station->loop().now() + std::chrono::seconds(10)));
-  const Buffer small = Buffer::copy_of(std::string(kSmall, '.'));
-  for (;;) {
-    const Result<Buffer> body = talk.receive();
-    if (!body) return ok();  // The other has what it wanted.
-    if (body->empty()) continue;
-    const auto ask = static_cast<Ask>(body->bytes()[0]);
-    if (ask != Ask::swallow) MUSTER_TRY_OK(talk.send(small));
-  }
+  return serve(*station);
 }
 
 }  // namespace muster::app

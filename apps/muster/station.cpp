@@ -7,12 +7,14 @@ namespace muster::app {
 
 std::vector<std::string> schemes() { return {"shm", "tcp"}; }
 
-Result<std::unique_ptr<Station>> Station::make(const std::string& token) {
+Result<std::unique_ptr<Station>> Station::make(const std::string& token,
+                                               std::shared_ptr<drivers::InprocHub> hub) {
   std::unique_ptr<Station> made(new Station);
   MUSTER_TRY(made->loop_, loop::Loop::make());
   const loop::Turn turn(*made->loop_);
   MUSTER_TRY(auto shm, drivers::make_shm_driver(*made->loop_));
   made->drivers_.push_back(std::move(shm));
+  made->drivers_.push_back(drivers::make_inproc_driver(*made->loop_, {.hub = std::move(hub)}));
   made->drivers_.push_back(drivers::make_tcp_driver(*made->loop_));
   net::EndpointOptions options;
   const auto bytes = std::as_bytes(std::span(token));

@@ -6,14 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "muster/drivers/inproc/inproc.h"
 #include "muster/net/conversation.h"
 
 namespace muster::app {
 
 class Station {
  public:
-  // Knows every driver there is. `token` is what both ends must have.
-  static Result<std::unique_ptr<Station>> make(const std::string& token);
+  // Knows every driver there is. `token` is what both ends must have, and `hub`
+  // what ends within one process share.
+  static Result<std::unique_ptr<Station>> make(const std::string& token,
+                                               std::shared_ptr<drivers::InprocHub> hub = nullptr);
   ~Station();
   Station(const Station&) = delete;
   Station& operator=(const Station&) = delete;

@@ -9,7 +9,7 @@ namespace muster::bench {
 
 struct Report {
   double value = 0;
-  std::string unit;  // "us", "ms", "msg/s", "GB/s", "KiB", "MiB"
+  std::string unit;  // "us", "ms", "s", "msg/s", "task/s", "GB/s", "KiB", "MiB"
   bool lower_is_better = true;
   // Named figures beside the one that is compared, in the order they print.
   std::vector<std::pair<std::string, double>> extra;

@@ -52,6 +52,10 @@ COMMUNICATION = Suite(
                 Peer("zmq", 5, case="tcp.rtt.awake"),
             ),
         ),
+        Case("scatter.crowd", (Peer("zmq", 2),)),
+        Case("broadcast.large", (Peer("zmq", 8),)),
+        Case("join.50", limits=(Limit(2, "s"),)),
+        Case("loss.known", limits=(Limit(50, "ms"),)),
         Case(
             "event.push",
             limits=(Limit(1, "us"), Limit(1.5, "times as long", extra="growth")),

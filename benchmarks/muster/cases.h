@@ -25,5 +25,9 @@ Report memory_1000(const Options& options);
 Report event_push(const Options& options);
 Report task_shm(const Options& options);
 Report task_tcp(const Options& options);
+Report scatter_crowd(const Options& options);
+Report broadcast_large(const Options& options);
+Report join_50(const Options& options);
+Report loss_known(const Options& options);
 
 }  // namespace muster::bench::ours

@@ -25,6 +25,10 @@ constexpr Case kCases[] = {
     {"event.push", event_push},
     {"task.shm", task_shm},
     {"task.tcp", task_tcp},
+    {"scatter.crowd", scatter_crowd},
+    {"broadcast.large", broadcast_large},
+    {"join.50", join_50},
+    {"loss.known", loss_known},
 };
 
 }  // namespace

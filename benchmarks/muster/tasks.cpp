@@ -1,91 +1,18 @@
 // Tasks between two proxies: a request and its completion.
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
-#include "benchmarks/common/fail.h"
 #include "benchmarks/common/process.h"
 #include "benchmarks/common/round_trip.h"
 #include "benchmarks/muster/cases.h"
-#include "muster/drivers/shm/shm.h"
-#include "muster/drivers/tcp/tcp.h"
-#include "muster/msg/proxy.h"
-#include "muster/registries/embedded/embedded.h"
+#include "benchmarks/muster/group.h"
 
 namespace muster::bench::ours {
 namespace {
 
 using namespace std::chrono_literals;
 
-template <class T>
-T must(Result<T> result) {
-  if (!result) fail(result.error().describe());
-  return *std::move(result);
-}
-
-// A folder for the registry that goes with the benchmark.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "muster-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) fail_errno("make a folder");
-    path_ = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// One component with all that it needs. What fails ends the program.
-class Member {
- public:
-  Member(bool over_shm, const std::string& folder, const char* name, const char* other)
-      : loop_(must(loop::Loop::make())) {
-    {
-      const loop::Turn turn(*loop_);
-      if (over_shm) {
-        driver_ = must(drivers::make_shm_driver(*loop_));
-      } else {
-        driver_ = drivers::make_tcp_driver(*loop_);
-      }
-      registry_ = registries::make_embedded_registry(*loop_, {.folder = folder});
-    }
-    msg::ProxyOptions options;
-    options.group = "bench";
-    options.type = options.name = name;
-    options.registry = registry_.get();
-    options.drivers = {driver_.get()};
-    options.token.assign(32, std::byte{0x5A});
-    options.expected = {{.name = other}};
-    proxy_ = must(msg::Proxy::join(*loop_, std::move(options), 10s));
-  }
-  ~Member() {
-    proxy_.reset();
-    const loop::Turn turn(*loop_);
-    registry_.reset();
-    driver_.reset();
-  }
-  Member(const Member&) = delete;
-  Member& operator=(const Member&) = delete;
-
-  msg::Proxy& proxy() { return *proxy_; }
-
- private:
-  std::unique_ptr<loop::Loop> loop_;
-  std::unique_ptr<net::Driver> driver_;
-  std::unique_ptr<msg::Registry> registry_;
-  std::unique_ptr<msg::Proxy> proxy_;
-};
-
-void serve(bool over_shm, const std::string& folder) {
-  Member member(over_shm, folder, "server", "client");
+void serve(Over over, const std::string& folder) {
+  Member member(over, folder, "server", "server", {{.name = "client"}});
   for (const msg::Message& message : member.proxy().receive()) {
     if (message.is("stop")) break;
     must(member.proxy().reply(message, message.body()));
@@ -102,12 +29,12 @@ void exchange(msg::Proxy& proxy, msg::PeerId server, Message& message) {
   std::memcpy(&message, body->data(), sizeof message);
 }
 
-Report tasks(const Options& options, bool over_shm) {
+Report tasks(const Options& options, Over over) {
   const Folder folder;
-  Process other([&] { serve(over_shm, folder.path()); });
+  Process other([&] { serve(over, folder.path()); });
   Report report;
   {
-    Member member(over_shm, folder.path(), "client", "server");
+    Member member(over, folder.path(), "client", "client", {{.name = "server"}});
     msg::Proxy& proxy = member.proxy();
     const msg::PeerId server = must(proxy.find("server"));
     report = time_awake(options, [&](Message& message) { exchange(proxy, server, message); });
@@ -121,7 +48,7 @@ Report tasks(const Options& options, bool over_shm) {
 
 }  // namespace
 
-Report task_shm(const Options& options) { return tasks(options, true); }
-Report task_tcp(const Options& options) { return tasks(options, false); }
+Report task_shm(const Options& options) { return tasks(options, Over::shm); }
+Report task_tcp(const Options& options) { return tasks(options, Over::tcp); }
 
 }  // namespace muster::bench::ours

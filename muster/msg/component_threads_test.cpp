@@ -28,11 +28,7 @@ struct Worker {
 
 struct ComponentThreads : ::testing::Test {
   std::unique_ptr<Proxy> join(const std::string& name, std::vector<Expected> expected) {
-    ProxyOptions options = group.options(name);
-    options.expected = std::move(expected);
-    auto proxy = Proxy::join(group.loop(), std::move(options), seconds(20));
-    EXPECT_TRUE(proxy) << proxy.error().describe();
-    return *std::move(proxy);
+    return group.join(name, std::move(expected));
   }
   LocalGroup group{[](loop::Loop& loop) { return drivers::make_inproc_driver(loop); }};
 };

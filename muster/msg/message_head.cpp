@@ -31,7 +31,7 @@ static_assert(sizeof(Layout) == kMessageHead);
 // Null if all is well.
 const char* fault_of(const Layout& layout, std::size_t size) {
   const auto kind = static_cast<MessageKind>(layout.kind);
-  if (kind < MessageKind::task_request || kind > MessageKind::introduction) return "unknown kind";
+  if (kind < MessageKind::task_request || kind > MessageKind::report) return "unknown kind";
   if (layout.flags > (kWantsReceipt | kIsFailure | kIsRedelivered)) return "unknown flags";
   if ((layout.flags & kWantsReceipt) != 0 && kind != MessageKind::notification_request) {
     return "a receipt is wanted for what is no notification";

@@ -28,6 +28,8 @@ enum class MessageKind : std::uint8_t {
   notification_request = 4,
   notification_receive = 5,
   introduction = 6,  // Proxies tell each other who they are.
+  question = 7,      // From whoever knows the token: how do you do?
+  report = 8,        // Its answer (report.h).
 };
 
 // How the frame's parts make the body.

@@ -68,7 +68,7 @@ TEST(MessageHead, OfEveryKindKnowsItsSessionTypeAndStage) {
 TEST(MessageHead, IsRefusedIfAnythingInItIsUnknown) {
   const MessageHead head = some_head();
   EXPECT_FALSE(read_message_head(with(head, 0, 0))) << "kind";
-  EXPECT_FALSE(read_message_head(with(head, 0, 7))) << "kind";
+  EXPECT_FALSE(read_message_head(with(head, 0, 9))) << "kind";
   EXPECT_FALSE(read_message_head(with(head, 1, 8))) << "flags";
   EXPECT_FALSE(read_message_head(with(head, 1, 2))) << "a failed notification";
   EXPECT_FALSE(read_message_head(with(head, 0, 1))) << "a task with a receipt";

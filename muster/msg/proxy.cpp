@@ -167,6 +167,12 @@ ProxyCounters Proxy::counters() const {
   return core_->counters();
 }
 
+Report Proxy::report() const {
+  if (!core_->is_this_process()) return {};
+  const Turn turn(core_->loop());
+  return core_->report();
+}
+
 std::string_view name(ProxyEvent::Kind kind) {
   switch (kind) {
     case ProxyEvent::Kind::joined: return "joined";

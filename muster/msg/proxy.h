@@ -23,6 +23,7 @@
 #include "muster/loop/loop.h"
 #include "muster/msg/message.h"
 #include "muster/msg/proxy_options.h"
+#include "muster/msg/report.h"
 #include "muster/msg/wait.h"
 
 namespace muster::msg {
@@ -69,31 +70,6 @@ struct ForwardOptions {
   Priority priority = Priority::normal;
   OnLoss on_loss = OnLoss::fail;
   Answers answers = Answers::by_id;
-};
-
-struct PeerInfo {
-  PeerId id;
-  std::string name;
-  std::string type;
-  std::uint64_t incarnation = 0;
-  Presence presence = Presence::connecting;
-  std::vector<std::string> addresses;
-  std::string driver = {};   // Of the link that stands, else empty.
-  std::string address = {};  // The same.
-  std::uint64_t messages_sent = 0;
-  std::uint64_t messages_received = 0;
-  std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_received = 0;
-  std::size_t queued = 0;  // Messages that wait to be sent.
-};
-
-struct ProxyCounters {
-  std::size_t waiting = 0;        // Messages for receive().
-  std::size_t waiting_bytes = 0;  // The same.
-  std::size_t open_sessions = 0;
-  std::uint64_t dropped = 0;   // For peers that were away, or whose link broke.
-  std::uint64_t refused = 0;   // From peers.
-  std::uint64_t unwanted = 0;  // Answers that were late, repeated or for no session.
 };
 
 class Proxy {
@@ -197,6 +173,8 @@ class Proxy {
   // None if nothing happened in time.
   std::optional<ProxyEvent> next_event(const Wait& wait = {});
   ProxyCounters counters() const;
+  // What `muster peers` is told, too.
+  Report report() const;
 
   loop::Loop& loop() const;
 

@@ -1,6 +1,7 @@
 #include "muster/msg/proxy_core.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,6 +73,7 @@ Result<std::vector<net::Address>> addresses_of(const ProxyOptions& options) {
 net::EndpointOptions endpoint_options(const ProxyOptions& options, const Id& id) {
   net::EndpointOptions made;
   made.token = options.token;
+  made.tokens = options.tokens;
   made.id = id;
   made.name = options.name;
   made.drivers = options.drivers;
@@ -122,6 +124,13 @@ ProxyCore::ProxyCore(loop::Loop& loop, ProxyOptions options)
 }
 
 Status ProxyCore::open() {
+  std::string folder = options_.trace;
+  if (const char* told = std::getenv("MUSTER_TRACE"); folder.empty() && told != nullptr) {
+    folder = told;
+  }
+  if (!folder.empty()) {
+    MUSTER_TRY(trace_, Trace::open(folder, options_.group, options_.name));
+  }
   MUSTER_TRY(endpoint_, net::Endpoint::make(loop_, endpoint_options(options_, self_.id)));
   MUSTER_TRY(const std::vector<net::Address> wanted, addresses_of(options_));
   MUSTER_TRY(const std::vector<net::Address> got,

@@ -22,6 +22,7 @@
 #include "muster/msg/proxy_options.h"
 #include "muster/msg/registry.h"
 #include "muster/msg/session_table.h"
+#include "muster/msg/trace.h"
 #include "muster/net/backoff.h"
 #include "muster/net/endpoint.h"
 
@@ -65,7 +66,6 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void link_up(PeerLink& link);
   void link_closed(PeerLink& link, const Error& why);
   void room_came() { ++rooms_; }
-  PeerInfo describe(const PeerRecord& record) const;
   net::Link* some_link(std::string_view scheme) const;
 
   // Sending (proxy_transmit.cpp).
@@ -113,6 +113,10 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void sessions_changed();
   ProxyCounters counters() const;
 
+  // What can be seen of it (proxy_observe.cpp).
+  PeerInfo describe(const PeerRecord& record) const;
+  Report report() const;
+
  private:
   ProxyCore(loop::Loop& loop, ProxyOptions options);
   static std::uint32_t current_forks();
@@ -150,6 +154,9 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void send_kept(PeerRecord& record);
   void report_dropped(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
   void answer_came(Incoming& incoming);
+  void question_came(PeerLink& link);
+  static std::uint64_t bytes_of(const wire::Parts& parts);
+  void note(const PeerLink& link, const MessageHead& head, std::uint64_t bytes, bool is_sent);
   void sessions_due();
 
   loop::Loop& loop_;
@@ -167,10 +174,12 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::uint64_t last_message_ = 0;
   std::uint64_t rooms_ = 0;
   std::uint64_t changes_ = 0;
+  std::unique_ptr<Trace> trace_;  // Null: nobody wants one.
 
   std::unique_ptr<net::Endpoint> endpoint_;
   std::unique_ptr<Membership> membership_;
   bool is_admitted_ = false;
+  TimePoint admitted_at_{};
   bool is_registry_away_ = false;
   bool is_leaving_ = false;
   bool was_minimum_met_ = false;

@@ -24,9 +24,10 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   Incoming incoming;
   MessageHead& head = incoming.head;
   const char* fault = read_message_head(frame.head, head);
-  if (fault == nullptr && !link.is_introduced && head.kind != MessageKind::introduction) {
+  if (fault == nullptr && !link.is_introduced && head.kind < MessageKind::introduction) {
     fault = "it spoke before it introduced itself";
   }
+  if (fault == nullptr && head.kind == MessageKind::report) fault = "a report that nobody wanted";
   if (fault != nullptr) {
     ++counters_.refused;
     tell({.kind = ProxyEvent::Kind::refused,
@@ -38,6 +39,11 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
     link.link->done(cost);
     return introduction_came(link, head, frame);
   }
+  if (head.kind == MessageKind::question) {
+    link.link->done(cost);
+    return question_came(link);
+  }
+  if (trace_ != nullptr) note(link, head, bytes_of(frame.parts), false);
   incoming.parts = std::move(frame.parts);
   incoming.peer = link.peer;
   incoming.source = link.name;

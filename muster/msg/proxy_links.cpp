@@ -228,29 +228,6 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   }
 }
 
-PeerInfo ProxyCore::describe(const PeerRecord& record) const {
-  PeerInfo info{.id = record.id,
-                .name = record.member.name,
-                .type = record.member.type,
-                .incarnation = record.member.incarnation,
-                .presence = record.presence,
-                .addresses = record.member.addresses};
-  const Channel* there = find_channel(record.id);
-  if (there == nullptr) return info;
-  net::LinkCounters now;
-  if (there->link != nullptr) {
-    now = there->link->link->counters();
-    info.driver = there->link->link->peer().scheme;
-    info.address = there->link->link->peer().address;
-  }
-  info.messages_sent = there->past.messages_sent + now.messages_sent;
-  info.messages_received = there->past.messages_received + now.messages_received;
-  info.bytes_sent = there->past.bytes_sent + now.bytes_sent;
-  info.bytes_received = there->past.bytes_received + now.bytes_received;
-  info.queued = now.messages_queued + there->outbox.count();
-  return info;
-}
-
 net::Link* ProxyCore::some_link(std::string_view scheme) const {
   for (const auto& there : channels_) {
     if (there == nullptr || there->link == nullptr) continue;

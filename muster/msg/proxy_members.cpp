@@ -14,7 +14,7 @@ using Kind = ProxyEvent::Kind;
 void ProxyCore::on_admitted(const Member& self) {
   const bool is_new = self.incarnation != self_.incarnation;
   self_.incarnation = self.incarnation;
-  is_admitted_ = true;
+  if (!std::exchange(is_admitted_, true)) admitted_at_ = loop_.now();
   if (std::exchange(is_registry_away_, false)) tell({.kind = Kind::registry_back});
   // Those who have heard another incarnation, or none, hear this one.
   for (const auto& stranger : strangers_) {

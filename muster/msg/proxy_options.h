@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "muster/msg/proxy_event.h"
 #include "muster/msg/registry.h"
 #include "muster/net/driver.h"
+#include "muster/net/token_source.h"
 
 namespace muster::msg {
 
@@ -31,6 +33,8 @@ struct ProxyOptions {
   std::vector<net::Driver*> drivers = {};
   // The secret of the group, at least net::kMinToken bytes.
   std::vector<std::byte> token = {};
+  // Instead of `token`, where it may be replaced while links are made.
+  std::shared_ptr<net::TokenSource> tokens = nullptr;
   // Where to be dialled. Empty: each driver's own, on this host only.
   std::vector<std::string> listen = {};
 
@@ -69,6 +73,10 @@ struct ProxyOptions {
   // Called with each event by threads that are inside a blocking call of the
   // proxy, never under the baton. Null: next_event() has them.
   std::function<void(const ProxyEvent&)> on_event = nullptr;
+
+  // A folder for a trace of all messages (trace.h); empty: the one that the
+  // environment names in MUSTER_TRACE, and if there is none, no trace.
+  std::string trace = {};
 
   std::function<std::uint64_t()> random = random_bits;
 };

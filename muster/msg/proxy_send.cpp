@@ -72,20 +72,30 @@ struct Sending {
   }
 };
 
-// Copies large parts to memory that all processes of this host can read, if
-// more than one of them is to.
-void share_parts(ProxyCore& core, std::size_t receivers, EncodedBody& body) {
-  if (receivers < 2) return;
-  net::Link* link = core.some_link("shm");
-  if (link == nullptr) return;
+// Memory that all processes of this host can read; empty if there is none.
+WritableBuffer shared_memory(ProxyCore& core, std::size_t size) {
+  const Turn turn(core.loop());
+  net::Link* const link = core.some_link("shm");
+  if (link == nullptr) return {};
+  Result<WritableBuffer> memory = link->allocate(size);
+  return memory ? *std::move(memory) : WritableBuffer();
+}
+
+// Copies large parts to such memory. Not under the baton: it takes a while.
+void share_parts(ProxyCore& core, EncodedBody& body) {
   for (Buffer& part : body.parts) {
     const bool is_shared = part.owner() != nullptr && part.owner()->origin() != nullptr;
     if (part.size() < net::kLargePart || is_shared) continue;
-    Result<WritableBuffer> memory = link->allocate(part.size());
-    if (!memory) return;
-    std::memcpy(memory->data(), part.data(), part.size());
-    part = std::move(*memory).freeze(part.size());
+    WritableBuffer memory = shared_memory(core, part.size());
+    if (memory.data() == nullptr) return;
+    std::memcpy(memory.data(), part.data(), part.size());
+    part = std::move(memory).freeze(part.size());
   }
+}
+
+std::size_t count_of(ProxyCore& core, const Audience& audience) {
+  const Turn turn(core.loop());
+  return core.peers().select(audience).size();
 }
 
 }  // namespace
@@ -193,9 +203,9 @@ Result<std::vector<SessionId>> Proxy::ibroadcast(const Audience& audience, const
   if (draft.session_id) return Error(Code::invalid, "broadcast: each session has its own id");
   MUSTER_TRY(EncodedBody body,
              encode_body(draft.body, draft.compression, core_->options().body_limits));
+  if (count_of(*core_, audience) > 1) share_parts(*core_, body);
   const Turn turn(core_->loop());
   const std::vector<PeerId> peers = core_->peers().select(audience);
-  share_parts(*core_, peers.size(), body);
   std::vector<SendItem> items;
   items.reserve(peers.size());
   for (const PeerId peer : peers) items.push_back({peer, body});

@@ -48,11 +48,7 @@ Value echo(const Message& message) { return message.body(); }
 
 struct ProxyThreads : ::testing::Test {
   std::unique_ptr<Proxy> join(const std::string& name, std::vector<Expected> expected) {
-    ProxyOptions options = group.options(name);
-    options.expected = std::move(expected);
-    auto joined = Proxy::join(group.loop(), std::move(options), seconds(20));
-    EXPECT_TRUE(joined) << joined.error().describe();
-    return *std::move(joined);
+    return group.join(name, std::move(expected));
   }
   LocalGroup group{[](loop::Loop& loop) { return drivers::make_inproc_driver(loop); }};
 };

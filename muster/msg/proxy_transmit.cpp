@@ -89,9 +89,11 @@ Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_
 Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
   wire::Frame frame;
   write_message_head(message.head, frame.head);
+  const std::uint64_t traced = trace_ != nullptr ? bytes_of(message.parts) : 0;
   frame.parts = std::move(message.parts);
   Status sent = link.link->send(frame, {0, static_cast<std::uint8_t>(message.priority)});
   if (!sent) message.parts = std::move(frame.parts);
+  if (trace_ != nullptr && sent) note(link, message.head, traced, true);
   return sent;
 }
 

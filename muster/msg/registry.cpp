@@ -41,8 +41,10 @@ Status check(const Member& member) {
   return ok();
 }
 
+Status check_group(std::string_view name) { return check_name("group's name", name); }
+
 Status check(const JoinRequest& request) {
-  MUSTER_TRY_OK(check_name("group's name", request.group));
+  MUSTER_TRY_OK(check_group(request.group));
   MUSTER_TRY_OK(check(request.self));
   if (request.lease < kShortestLease || request.lease > kLongestLease) {
     return Error(Code::invalid, "a lease is between 100 ms and an hour");

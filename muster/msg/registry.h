@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -95,15 +96,31 @@ bool is_name(std::string_view text);
 // Code::invalid, with what is wrong, for a member or request that cannot be.
 Status check(const Member& member);
 Status check(const JoinRequest& request);
+Status check_group(std::string_view name);
+
+// A question to a registry that is under way. Its end takes the question back.
+class Inquiry {
+ public:
+  virtual ~Inquiry() = default;
+};
 
 class Registry {
  public:
-  virtual ~Registry() = default;  // After its memberships.
+  // Who is there, in the order of names. Code::unavailable or timeout: the
+  // registry did not answer.
+  using OnRoll = std::function<void(Result<std::vector<Member>>)>;
+
+  virtual ~Registry() = default;  // After its memberships and inquiries.
 
   // Announces `request.self` and watches its group. Code::invalid for names
   // that cannot be; all else is told to the sink.
   virtual Result<std::unique_ptr<Membership>> join(const JoinRequest& request,
                                                    RegistrySink& sink) = 0;
+
+  // Asks who is in `group`, as an onlooker: nobody hears of it, and nothing is
+  // made or served for its sake. `done` is called once, never from inside this,
+  // and may destroy the inquiry. Code::invalid for a group that cannot be.
+  virtual Result<std::unique_ptr<Inquiry>> ask(const std::string& group, OnRoll done) = 0;
 };
 
 }  // namespace muster::msg

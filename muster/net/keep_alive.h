@@ -42,6 +42,10 @@ class KeepAlive {
   }
 
   Duration silence() const { return silence_; }
+  // How long the peer has said nothing; looked at only once a tick.
+  Duration silent_for(TimePoint now) const {
+    return was_heard_ ? Duration::zero() : now - last_heard_;
+  }
 
  private:
   Duration beat_{};

@@ -172,6 +172,7 @@ void Link::become_up() {
   shared_.loop.stop(timer_);
   shared_.enlist(*this);
   state_ = State::up;
+  up_since_ = shared_.loop.now();
   was_ever_up_ = true;
   if (dialing_) {
     dialing_->next = 0;
@@ -318,6 +319,14 @@ LinkCounters Link::counters() const {
   counters.bytes_queued = lanes_.bytes();
   counters.cost_unconfirmed = send_window_.unconfirmed();
   return counters;
+}
+
+Duration Link::age() const {
+  return is_established() ? shared_.loop.now() - up_since_ : Duration::zero();
+}
+
+Duration Link::silence() const {
+  return is_established() ? keep_alive_.silent_for(shared_.loop.now()) : Duration::zero();
 }
 
 Result<WritableBuffer> Link::allocate(std::size_t size) {

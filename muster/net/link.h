@@ -133,6 +133,10 @@ class Link final : private Sink, private loop::Flusher {
   // Messages that wait here, large ones under way among them.
   std::size_t queued() const { return lanes_.count(); }
   LinkCounters counters() const;
+  // How long the link stands, and how long nothing has come by it, to a tenth of
+  // a beat; zero while it is not up.
+  Duration age() const;
+  Duration silence() const;
 
  private:
   friend class Endpoint;
@@ -252,6 +256,7 @@ class Link final : private Sink, private loop::Flusher {
   std::optional<Error> why_;                    // Our own reason for the connection's end.
   loop::Timer timer_;                           // What for depends on the state.
   std::size_t place_among_up_ = SIZE_MAX;
+  TimePoint up_since_{};
 };
 
 }  // namespace muster::net

@@ -32,13 +32,25 @@ Runtime::~Runtime() {
   drivers_.clear();
 }
 
+std::vector<net::Driver*> Runtime::drivers() const {
+  std::vector<net::Driver*> all;
+  for (const auto& driver : drivers_) all.push_back(driver.get());
+  return all;
+}
+
 ProxyOptions Runtime::complete(ProxyOptions options) const {
   if (options.registry == nullptr) options.registry = registry_.get();
-  if (options.drivers.empty()) {
-    for (const auto& driver : drivers_) options.drivers.push_back(driver.get());
-  }
-  if (options.token.empty()) options.token = tokens_->accepted().front().secret;
+  if (options.drivers.empty()) options.drivers = drivers();
+  if (options.token.empty() && options.tokens == nullptr) options.tokens = tokens_;
   return options;
+}
+
+Result<std::vector<msg::Surveyed>> Runtime::survey(msg::SurveyOptions options,
+                                                   const msg::Wait& wait) {
+  if (options.registry == nullptr) options.registry = registry_.get();
+  if (options.drivers.empty()) options.drivers = drivers();
+  if (options.tokens == nullptr) options.tokens = tokens_;
+  return msg::survey(*loop_, options, wait);
 }
 
 Result<std::unique_ptr<Proxy>> Runtime::start(ProxyOptions options) {

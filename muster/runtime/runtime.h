@@ -17,6 +17,7 @@
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/registry.h"
+#include "muster/msg/survey.h"
 #include "muster/net/driver.h"
 #include "muster/net/token_search.h"
 #include "muster/registries/embedded/embedded.h"
@@ -43,7 +44,15 @@ class Runtime {
   Result<std::unique_ptr<msg::Proxy>> start(msg::ProxyOptions options);
   Result<std::unique_ptr<msg::Proxy>> join(msg::ProxyOptions options, const msg::Wait& wait = {});
 
+  // Any thread. Who is in a group and what each says of itself, without joining
+  // it; filled in the same way.
+  Result<std::vector<msg::Surveyed>> survey(msg::SurveyOptions options,
+                                            const msg::Wait& wait = std::chrono::seconds(3));
+
   loop::Loop& loop() { return *loop_; }
+  // For another registry than the usual: what it needs to reach other hosts.
+  const std::shared_ptr<net::TokenSource>& tokens() const { return tokens_; }
+  std::vector<net::Driver*> drivers() const;
 
  private:
   Runtime() = default;

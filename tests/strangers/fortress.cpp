@@ -41,14 +41,19 @@ net::EndpointOptions options(const std::vector<std::unique_ptr<net::Driver>>& dr
 
 // Sends back whatever comes.
 struct Echo final : net::LinkSink {
+  explicit Echo(std::vector<std::string>& told) : ends(told) {}
   std::unique_ptr<net::Link> link;
+  std::vector<std::string>& ends;  // Why each link ended.
 
   void on_up(net::Link&) override {}
   void on_message(wire::Frame& frame, net::Lane lane, std::size_t cost) override {
     static_cast<void>(link->send(frame, lane));
     link->done(cost);
   }
-  void on_closed(Error) override { link.reset(); }
+  void on_closed(Error why) override {
+    ends.push_back(why.describe());
+    link.reset();
+  }
 };
 
 std::size_t rss_kib() {
@@ -67,6 +72,7 @@ MUSTER_ROLE(fortress) {
   log::to(log::Level::warning, [&](log::Level, std::string_view) { ++warnings; });
   const auto loop = *loop::Loop::make();
   auto drivers = make_drivers(*loop);
+  std::vector<std::string> ends;
   std::list<Echo> echoes;
   std::unique_ptr<net::Endpoint> endpoint;
   {
@@ -76,7 +82,7 @@ MUSTER_ROLE(fortress) {
                                                  *net::Address::parse("tcp://127.0.0.1:0?tls=on"),
                                                  *net::Address::parse("shm://*")};
     const auto actual = endpoint->listen(addresses, [&](std::unique_ptr<net::Link> link) -> Echo& {
-      echoes.emplace_back().link = std::move(link);
+      echoes.emplace_back(ends).link = std::move(link);
       return echoes.back();
     });
     for (const net::Address& address : *actual) parent.pipe.write_line(address.to_string());
@@ -84,7 +90,8 @@ MUSTER_ROLE(fortress) {
   while (parent.pipe.read_line(seconds(600))) {
     std::ostringstream line;
     const loop::Turn turn(*loop);
-    line << rss_kib() << ' ' << warnings << ' ' << endpoint->strangers();
+    line << rss_kib() << ' ' << warnings << ' ' << endpoint->strangers() << ' ' << ends.size()
+         << ' ' << (ends.empty() ? "" : ends.back());
     parent.pipe.write_line(line.str());
   }
   const loop::Turn turn(*loop);
@@ -114,8 +121,10 @@ Condition Fortress::condition() {
   child_->pipe().write_line("how are you");
   const Result<std::string> line = child_->pipe().read_line();
   EXPECT_TRUE(line) << "the process is gone: " << line.error().describe();
-  if (line)
-    std::istringstream(*line) >> condition.rss_kib >> condition.warnings >> condition.strangers;
+  if (!line) return condition;
+  std::istringstream words(*line);
+  words >> condition.rss_kib >> condition.warnings >> condition.strangers >> condition.links_ended;
+  std::getline(words >> std::ws, condition.why_ended);
   return condition;
 }
 

@@ -25,6 +25,8 @@ struct Condition {
   std::size_t rss_kib = 0;
   int warnings = 0;  // Lines logged so far.
   std::size_t strangers = 0;
+  int links_ended = 0;         // Of members, that is.
+  std::string why_ended = {};  // The last of them.
 };
 
 class Fortress {
@@ -51,6 +53,9 @@ class Member {
   Status call(const net::Address& address);
   // Sends a few bytes and waits for them.
   Status exchange();
+
+  loop::Loop& loop() { return *loop_; }
+  net::Conversation& conversation() { return *conversation_; }
 
  private:
   std::unique_ptr<loop::Loop> loop_;

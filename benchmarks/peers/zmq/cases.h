@@ -10,6 +10,8 @@ Report ipc_parked(const Options& options);
 Report ipc_stream(const Options& options);
 Report ipc_large(const Options& options);
 Report ipc_crowd(const Options& options);
+Report ipc_scatter(const Options& options);
+Report ipc_broadcast(const Options& options);
 Report tcp_awake(const Options& options);
 Report tcp_parked(const Options& options);
 Report tcp_stream(const Options& options);

@@ -5,9 +5,12 @@ namespace muster::bench::zmq {
 namespace {
 
 constexpr Case kCases[] = {
-    {"shm.rtt.awake", ipc_awake},    {"shm.rtt.parked", ipc_parked}, {"shm.stream", ipc_stream},
-    {"shm.large.copied", ipc_large}, {"shm.crowd", ipc_crowd},       {"tcp.rtt.awake", tcp_awake},
-    {"tcp.rtt.parked", tcp_parked},  {"tcp.stream", tcp_stream},     {"tcp.large", tcp_large},
+    {"shm.rtt.awake", ipc_awake},       {"shm.rtt.parked", ipc_parked},
+    {"shm.stream", ipc_stream},         {"shm.large.copied", ipc_large},
+    {"shm.crowd", ipc_crowd},           {"tcp.rtt.awake", tcp_awake},
+    {"tcp.rtt.parked", tcp_parked},     {"tcp.stream", tcp_stream},
+    {"tcp.large", tcp_large},           {"scatter.crowd", ipc_scatter},
+    {"broadcast.large", ipc_broadcast},
 };
 
 }  // namespace

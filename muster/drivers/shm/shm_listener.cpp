@@ -129,7 +129,9 @@ void ShmListener::admit(Guest& guest) {
 void ShmListener::welcome(Descriptor socket, const Credentials& credentials,
                           Result<std::optional<ReceivedMessage>> hello) {
   if (!hello && hello.error().code() == Code::invalid) return refuse(hello.error());
-  if (!hello || (*hello)->size == 0) return;  // It went away by itself.
+  if (!hello || (*hello)->size == 0) {
+    return refuse(Error(Code::unavailable, "it went away without a word"));
+  }
   auto connection = ShmConnection::answer(hub_, std::move(socket), credentials, std::move(**hello));
   if (!connection) return refuse(connection.error());
   ShmConnection& made = **connection;

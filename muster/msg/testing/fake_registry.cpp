@@ -84,6 +84,39 @@ Result<std::unique_ptr<Membership>> FakeRegistry::join(const JoinRequest& reques
   return std::unique_ptr<Membership>(std::move(seat));
 }
 
+class FakeRegistry::Question final : public Inquiry {
+ public:
+  Question(FakeRegistry& registry, std::string group, OnRoll done)
+      : registry_(registry),
+        group_(std::move(group)),
+        done_(std::move(done)),
+        timer_([this] { answer(); }) {
+    registry_.loop_.start(timer_, registry_.loop_.now() + registry_.delay_);
+  }
+
+ private:
+  void answer() {
+    const OnRoll done = std::move(done_);
+    if (!registry_.is_reachable_) return done(Error(Code::unavailable, "no registry"));
+    std::vector<Member> members;
+    for (const auto& [name, record] : registry_.groups_[group_].records) {
+      if (record.seat != nullptr) members.push_back(record.member);
+    }
+    done(std::move(members));
+  }
+
+  FakeRegistry& registry_;
+  const std::string group_;
+  OnRoll done_;
+  loop::Timer timer_;
+};
+
+Result<std::unique_ptr<Inquiry>> FakeRegistry::ask(const std::string& group, OnRoll done) {
+  loop_.check_held();
+  MUSTER_TRY_OK(check_group(group));
+  return std::unique_ptr<Inquiry>(std::make_unique<Question>(*this, group, std::move(done)));
+}
+
 void FakeRegistry::admit(Seat& seat) {
   Group& group = groups_[seat.request().group];
   const std::string& name = seat.request().self.name;

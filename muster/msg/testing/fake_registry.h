@@ -27,6 +27,7 @@ class FakeRegistry final : public Registry {
   ~FakeRegistry() override;
 
   Result<std::unique_ptr<Membership>> join(const JoinRequest& request, RegistrySink& sink) override;
+  Result<std::unique_ptr<Inquiry>> ask(const std::string& group, OnRoll done) override;
 
   // The process of `name` has died: the others hear of it. (One whose
   // membership is destroyed without leave() has died as well.)
@@ -37,6 +38,7 @@ class FakeRegistry final : public Registry {
 
  private:
   class Seat;
+  class Question;
   struct Record {
     Member member;
     Seat* seat = nullptr;  // Null: it is not there.

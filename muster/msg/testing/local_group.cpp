@@ -38,4 +38,11 @@ std::unique_ptr<Proxy> LocalGroup::start(const std::string& name) {
   return *std::move(proxy);
 }
 
+std::unique_ptr<Proxy> LocalGroup::join(ProxyOptions options, std::vector<Expected> expected) {
+  options.expected = std::move(expected);
+  auto proxy = Proxy::join(*loop_, std::move(options), std::chrono::seconds(20));
+  MUSTER_CHECK(proxy.has_value(), proxy ? "" : proxy.error().message());
+  return *std::move(proxy);
+}
+
 }  // namespace muster::msg::testing

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy.h"
@@ -26,6 +28,11 @@ class LocalGroup {
   ProxyOptions options(const std::string& name);
   // Does not wait for anybody.
   std::unique_ptr<Proxy> start(const std::string& name);
+  // Waits for those expected. What fails fails the test.
+  std::unique_ptr<Proxy> join(ProxyOptions options, std::vector<Expected> expected);
+  std::unique_ptr<Proxy> join(const std::string& name, std::vector<Expected> expected) {
+    return join(options(name), std::move(expected));
+  }
 
   loop::Loop& loop() { return *loop_; }
 

@@ -97,6 +97,26 @@ class Component final : public RegistrySink {
 JoinRequest request_for(const std::string& group, const std::string& name,
                         Duration lease = std::chrono::milliseconds(2800));
 
+// Components on one loop, for what a registry does by itself.
+struct RegistryDesk : ::testing::Test {
+  RegistryDesk() : loop(*loop::Loop::make()) {}
+  ~RegistryDesk() override { components.clear(); }
+
+  // `registry` was made under the baton, or is made of what needs none.
+  Component& sit_down(std::unique_ptr<Registry> registry, const JoinRequest& request) {
+    return components.emplace_back(*loop, std::move(registry), request);
+  }
+  bool run_until(const std::function<bool()>& done) {
+    return loop->wait_until(done, loop->now() + std::chrono::seconds(30));
+  }
+  bool is_admitted(Component& one) {
+    return run_until([&] { return one.admissions() > 0; });
+  }
+
+  std::unique_ptr<loop::Loop> loop;
+  std::list<Component> components;
+};
+
 class RegistrySuite : public ::testing::TestWithParam<RegistrySubject> {
  protected:
   RegistrySuite();

@@ -110,6 +110,16 @@ Notices Directory::announce(Seat seat, const Message& message, int pid, TimePoin
   return out;
 }
 
+Notices Directory::tell_all(Seat seat) const {
+  Notices out;
+  for (const auto& [name, record] : records_) {
+    if (!record.entry.is_present) continue;
+    out.push_back({seat, about(Kind::joined, record.entry.member), false});
+  }
+  out.push_back({seat, {.kind = Kind::counted}, false});
+  return out;
+}
+
 Notices Directory::beat(Seat seat, TimePoint now) {
   Record* const record = find(seat);
   if (record == nullptr) return {};

@@ -76,6 +76,9 @@ class Directory {
   Notices expire(TimePoint due, TimePoint now);
   TimePoint next_expiry() const;
 
+  // Tells who has the seat, which is nobody's, of all that are there.
+  Notices tell_all(Seat seat) const;
+
   bool has(Seat seat) const { return seats_.contains(seat); }
   // Whether the end of its connection says nothing of who has the seat.
   bool is_remote(Seat seat) const;

@@ -1,5 +1,6 @@
 #include "muster/registries/embedded/embedded.h"
 #include "muster/registries/embedded/hosting.h"
+#include "muster/registries/embedded/inquiry.h"
 #include "muster/registries/embedded/member.h"
 
 namespace muster::registries {
@@ -15,6 +16,13 @@ class EmbeddedRegistry final : public msg::Registry {
     MUSTER_TRY_OK(msg::check(request));
     return std::unique_ptr<msg::Membership>(std::make_unique<embedded::EmbeddedMember>(
         loop_, std::make_unique<embedded::LocalRoad>(hosts_, request.group), request, sink));
+  }
+
+  Result<std::unique_ptr<msg::Inquiry>> ask(const std::string& group, OnRoll done) override {
+    const auto open = [this, group](embedded::CarrierSink& sink) {
+      return hosts_.find(group, sink);
+    };
+    return embedded::ask_who_is_there(loop_, group, open, std::move(done));
   }
 
  private:

@@ -50,9 +50,10 @@ Held& held() {
   return all;
 }
 
-Result<Descriptor> open_private(int parent, const std::string& name, const std::string& path) {
+Result<Descriptor> open_private(int parent, const std::string& name, const std::string& path,
+                                bool may_make) {
   const std::string attempt = "open the registry's folder " + path;
-  if (mkdirat(parent, name.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+  if (may_make && mkdirat(parent, name.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return system_error(Code::unavailable, attempt, errno);
   }
   Descriptor folder(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -60,7 +61,7 @@ Result<Descriptor> open_private(int parent, const std::string& name, const std::
     if (errno == ELOOP || errno == ENOTDIR) {
       return Error(Code::invalid, "it is a link or no folder; remove it").during(attempt);
     }
-    return system_error(Code::unavailable, attempt, errno);
+    return system_error(errno == ENOENT ? Code::not_found : Code::unavailable, attempt, errno);
   }
   struct stat facts{};
   if (fstat(folder.get(), &facts) != 0) return system_error(Code::internal, attempt, errno);
@@ -94,9 +95,17 @@ FolderLock::~FolderLock() {
 }
 
 Result<Folder> Folder::open(const std::string& base, const std::string& group) {
-  MUSTER_TRY(const Descriptor outer, open_private(AT_FDCWD, base, base));
+  return reach(base, group, true);
+}
+
+Result<Folder> Folder::find(const std::string& base, const std::string& group) {
+  return reach(base, group, false);
+}
+
+Result<Folder> Folder::reach(const std::string& base, const std::string& group, bool may_make) {
+  MUSTER_TRY(const Descriptor outer, open_private(AT_FDCWD, base, base, may_make));
   std::string path = base + "/" + group;
-  MUSTER_TRY(Descriptor inner, open_private(outer.get(), group, path));
+  MUSTER_TRY(Descriptor inner, open_private(outer.get(), group, path, may_make));
   return Folder(std::move(path), std::move(inner));
 }
 

@@ -43,6 +43,8 @@ class Folder {
   // Makes it where it is missing. Code::invalid if it, or the one that it lies
   // in, is a link, is not ours, or can be entered by others.
   static Result<Folder> open(const std::string& base, const std::string& group);
+  // The same, but makes nothing: Code::not_found where it is missing.
+  static Result<Folder> find(const std::string& base, const std::string& group);
 
   // Nothing if another holds it, in this process or not.
   Result<std::optional<FolderLock>> try_lock() const;
@@ -65,6 +67,7 @@ class Folder {
  private:
   Folder(std::string path, Descriptor folder)
       : path_(std::move(path)), folder_(std::move(folder)) {}
+  static Result<Folder> reach(const std::string& base, const std::string& group, bool may_make);
   sockaddr_un socket_address() const;
   Error failure(const char* attempt) const;
 

@@ -68,7 +68,7 @@ bool Relay::take(Message message) {
   message.is_remote = true;
   if (carrier_) return carrier_->send(message);
   if (group_.empty()) {
-    if (message.kind != Kind::announce) return false;
+    if (message.kind != Kind::announce && message.kind != Kind::ask) return false;
     group_ = message.group;
     hosts_.retain(group_);
     waiting_.push_back(std::move(message));

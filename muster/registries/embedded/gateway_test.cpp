@@ -75,6 +75,9 @@ class RemoteWithDriver final : public Registry {
                                            RegistrySink& sink) override {
     return registry_->join(request, sink);
   }
+  Result<std::unique_ptr<Inquiry>> ask(const std::string& group, OnRoll done) override {
+    return registry_->ask(group, std::move(done));
+  }
 
  private:
   std::unique_ptr<net::Driver> driver_;

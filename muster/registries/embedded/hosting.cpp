@@ -1,5 +1,11 @@
 #include "muster/registries/embedded/hosting.h"
 
+#include <algorithm>
+
+#include "muster/registries/embedded/channel.h"
+#include "muster/registries/embedded/process.h"
+#include "muster/registries/embedded/state.h"
+
 namespace muster::registries::embedded {
 
 GroupHosts::GroupHosts(loop::Loop& loop, EmbeddedOptions options)
@@ -18,6 +24,28 @@ Result<std::unique_ptr<Carrier>> GroupHosts::reach(const std::string& group, Car
   }
   MUSTER_TRY_OK(try_to_serve(group, std::move(folder)));
   return Error(Code::unavailable, "nobody serves the group " + group + " yet");
+}
+
+Result<std::unique_ptr<Carrier>> GroupHosts::find(const std::string& group,
+                                                  CarrierSink& sink) const {
+  MUSTER_TRY(const Folder folder, Folder::find(options_.folder, group));
+  if (Result<Descriptor> socket = folder.connect()) {
+    auto channel = Channel::open(loop_, *std::move(socket), sink);
+    if (channel) return std::unique_ptr<Carrier>(*std::move(channel));
+    if (channel.error().code() != Code::unavailable) return std::move(channel).error();
+  }
+  // Nobody serves: because nobody is there, or because whoever did has just ended.
+  const auto bytes = folder.load(kMaxState);
+  if (bytes && *bytes) {
+    const Result<DirectoryState> state = decode_state(**bytes);
+    const auto lives = [](const Entry& entry) {
+      return entry.is_present && entry.pid > 0 && !has_ended(entry.pid);
+    };
+    if (state && std::ranges::any_of(state->entries, lives)) {
+      return Error(Code::unavailable, "nobody serves the group " + group + " just now");
+    }
+  }
+  return Error(Code::not_found, "nobody is in the group " + group);
 }
 
 Status GroupHosts::try_to_serve(const std::string& group, Folder folder) {

@@ -28,6 +28,9 @@ class GroupHosts {
   // A socket to whoever serves `group`, which is retained. If nobody does,
   // serves it, if the lock can be had, and fails with Code::unavailable all the same.
   Result<std::unique_ptr<Carrier>> reach(const std::string& group, CarrierSink& sink);
+  // The same for an onlooker, who serves nothing. Code::not_found if nobody is
+  // there; Code::unavailable if somebody is who will serve in a moment.
+  Result<std::unique_ptr<Carrier>> find(const std::string& group, CarrierSink& sink) const;
 
  private:
   struct Group {

@@ -94,7 +94,9 @@ void EmbeddedMember::take(const Message& message) {
       }
       return;
     case Kind::announce:
-    case Kind::leave: return;
+    case Kind::leave:
+    case Kind::ask:
+    case Kind::counted: return;
   }
 }
 

@@ -35,6 +35,9 @@ Status check_content(const Message& message) {
     return msg::check(
         msg::JoinRequest{.group = message.group, .self = message.member, .lease = message.lease});
   }
+  if (message.kind == Kind::ask && !msg::is_name(message.group)) {
+    return not_a_message("a question about no group");
+  }
   if (is_about_a_member(message.kind) && message.member.incarnation == 0) {
     return not_a_message("a member without an incarnation");
   }
@@ -69,7 +72,7 @@ Result<Message> decode(std::span<const std::byte> bytes) {
   Message message;
   const auto kind = in.number<std::uint8_t>();
   if (kind < static_cast<std::uint8_t>(Kind::announce) ||
-      kind > static_cast<std::uint8_t>(Kind::released)) {
+      kind > static_cast<std::uint8_t>(Kind::counted)) {
     return not_a_message("of no known kind");
   }
   message.kind = static_cast<Kind>(kind);

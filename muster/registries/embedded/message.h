@@ -28,6 +28,9 @@ enum class Kind : std::uint8_t {
   lost = 7,
   refused = 8,  // You are out: fenced (Code::invalid), or not wanted.
   released = 9,
+  // From an onlooker, and to it.
+  ask = 10,      // Who is in this group? Answered by joined for each,
+  counted = 11,  // and then by this.
 };
 
 struct Message {

@@ -1,3 +1,4 @@
+#include "muster/registries/embedded/inquiry.h"
 #include "muster/registries/embedded/link_carrier.h"
 #include "muster/registries/embedded/member.h"
 #include "muster/registries/embedded/remote.h"
@@ -36,6 +37,14 @@ class RemoteRegistry final : public msg::Registry {
     MUSTER_TRY_OK(msg::check(request));
     return std::unique_ptr<msg::Membership>(std::make_unique<embedded::EmbeddedMember>(
         loop_, std::make_unique<RemoteRoad>(*endpoint_, gateways_), request, sink));
+  }
+
+  Result<std::unique_ptr<msg::Inquiry>> ask(const std::string& group, OnRoll done) override {
+    const auto open = [this](embedded::CarrierSink& sink) {
+      return Result<std::unique_ptr<embedded::Carrier>>(
+          std::make_unique<embedded::LinkCarrier>(*endpoint_, gateways_, sink));
+    };
+    return embedded::ask_who_is_there(loop_, group, open, std::move(done));
   }
 
  private:

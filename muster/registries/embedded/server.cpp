@@ -179,8 +179,14 @@ void Server::heard(Guest& guest, std::span<const std::byte> bytes) {
   if (guest.is_dismissed) return;
   Result<Message> message = decode(bytes);
   if (!message) return refuse(guest, message.error());
-  if (message->kind == Kind::announce) {
-    if (message->group != group_) return refuse(guest, Error(Code::invalid, "of another group"));
+  const bool names_a_group = message->kind == Kind::announce || message->kind == Kind::ask;
+  if (names_a_group && message->group != group_) {
+    return refuse(guest, Error(Code::invalid, "of another group"));
+  }
+  if (message->kind == Kind::ask) {
+    // An onlooker hangs up once it has heard, or is dropped as any stranger is.
+    if (guest.is_stranger) queue(directory_->tell_all(guest.seat));
+  } else if (message->kind == Kind::announce) {
     guest.is_stranger = false;
     loop_.stop(guest.timer);
     queue(directory_->announce(guest.seat, *message, guest.channel->pid(), loop_.now()));

@@ -23,26 +23,18 @@ using msg::testing::request_for;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kPatience(30);
-
-struct EmbeddedServer : ::testing::Test {
-  EmbeddedServer() : loop(*loop::Loop::make()) {}
-  ~EmbeddedServer() override { components.clear(); }
+struct EmbeddedServer : msg::testing::RegistryDesk {
+  ~EmbeddedServer() override { components.clear(); }  // Before the folder goes.
 
   Component& join(const std::string& name, EmbeddedOptions options = {}) {
     const loop::Turn turn(*loop);
     options.folder = folder.path();
-    Component& made = components.emplace_back(*loop, make_embedded_registry(*loop, options),
-                                              request_for("g", name));
-    return made;
+    return sit_down(make_embedded_registry(*loop, options), request_for("g", name));
   }
   Component& join_and_wait(const std::string& name, const EmbeddedOptions& options = {}) {
     Component& made = join(name, options);
-    EXPECT_TRUE(run_until([&] { return made.admissions() > 0; }));
+    EXPECT_TRUE(is_admitted(made));
     return made;
-  }
-  bool run_until(const std::function<bool()>& done) {
-    return loop->wait_until(done, loop->now() + kPatience);
   }
   Descriptor connect() { return *Folder::open(folder.path(), "g")->connect(); }
   static bool say(const Descriptor& socket, std::span<const std::byte> bytes) {
@@ -59,8 +51,6 @@ struct EmbeddedServer : ::testing::Test {
   }
 
   TestFolder folder;
-  std::unique_ptr<loop::Loop> loop;
-  std::list<Component> components;
 };
 
 std::vector<std::byte> bytes_of(std::string_view text) {

@@ -1,4 +1,5 @@
 #include "muster/registries/redis/redis.h"
+#include "muster/registries/redis/redis_inquiry.h"
 #include "muster/registries/redis/redis_member.h"
 
 namespace muster::registries {
@@ -14,6 +15,10 @@ class RedisRegistry final : public msg::Registry {
     MUSTER_TRY_OK(msg::check(request));
     return std::unique_ptr<msg::Membership>(
         std::make_unique<redis::RedisMember>(loop_, setting_, request, sink));
+  }
+
+  Result<std::unique_ptr<msg::Inquiry>> ask(const std::string& group, OnRoll done) override {
+    return redis::ask_who_is_there(loop_, setting_, group, std::move(done));
   }
 
  private:

@@ -22,33 +22,19 @@ using msg::testing::request_for;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kPatience(30);
-
-struct RedisTrouble : ::testing::Test {
-  RedisTrouble() : loop(*loop::Loop::make()) {}
-  ~RedisTrouble() override { components.clear(); }
-
+struct RedisTrouble : msg::testing::RegistryDesk {
   Component& join(const std::string& name, const RedisOptions& options,
                   Duration lease = milliseconds(2000)) {
     const loop::Turn turn(*loop);
     auto registry = make_redis_registry(*loop, options);
     EXPECT_TRUE(registry) << registry.error().describe();
-    return components.emplace_back(*loop, *std::move(registry), request_for("g", name, lease));
-  }
-  bool run_until(const std::function<bool()>& done) {
-    return loop->wait_until(done, loop->now() + kPatience);
-  }
-  bool is_admitted(Component& one) {
-    return run_until([&] { return one.admissions() > 0; });
+    return sit_down(*std::move(registry), request_for("g", name, lease));
   }
   static RedisOptions at(const RedisServer& server) {
     RedisOptions options;
     options.port = server.port();
     return options;
   }
-
-  std::unique_ptr<loop::Loop> loop;
-  std::list<Component> components;
 };
 
 TEST_F(RedisTrouble, AComponentLiesWhereMaroLooksForIt) {

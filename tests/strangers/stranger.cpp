@@ -13,12 +13,12 @@
 
 #include "muster/base/check.h"
 #include "muster/drivers/shm/setup.h"
-#include "muster/drivers/tcp/socket_address.h"
+#include "muster/net/socket_address.h"
 
 namespace muster::strangers {
 namespace {
 
-using drivers::tcp::SocketAddress;
+using net::SocketAddress;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "muster/drivers/tcp/socket_address.h"
+#include "muster/net/socket_address.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/testing/certificates.h"
 #include "muster/drivers/tcp/testing/raw_tls.h"

@@ -8,6 +8,7 @@ constexpr Case kCases[] = {
     {"shm.rtt.awake", ipc_awake},    {"shm.rtt.parked", ipc_parked}, {"shm.stream", ipc_stream},
     {"shm.large.copied", ipc_large}, {"shm.crowd", ipc_crowd},       {"tcp.rtt.awake", tcp_awake},
     {"tcp.rtt.parked", tcp_parked},  {"tcp.stream", tcp_stream},     {"tcp.large", tcp_large},
+    {"curve.rtt", curve_awake},      {"curve.stream", curve_stream}, {"curve.large", curve_large},
 };
 
 }  // namespace

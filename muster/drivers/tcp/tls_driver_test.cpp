@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "muster/net/socket_address.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/testing/certificates.h"
 #include "muster/drivers/tcp/testing/raw_tls.h"
 #include "muster/drivers/tcp/tls_identity.h"
+#include "muster/net/socket_address.h"
 #include "muster/net/testing/pattern.h"
 
 namespace muster::drivers {

@@ -6,7 +6,6 @@
 #include <zmq.h>
 
 #include "muster/base/check.h"
-#include "muster/base/id.h"
 
 namespace muster::drivers::zmq {
 namespace {
@@ -35,8 +34,6 @@ KeyPair derive(const net::Token& token, std::string_view label) {
 CurveKeys curve_keys(const net::Token& token) {
   return {derive(token, kServer), derive(token, kClient)};
 }
-
-KeyPair random_keys() { return pair_of(net::derive_key(net::Token::random(0).secret, {}, "")); }
 
 std::string domain_of(const net::Token& token) {
   return "muster " + std::to_string(token.generation);

@@ -24,9 +24,6 @@ struct CurveKeys {
 
 CurveKeys curve_keys(const net::Token& token);
 
-// A pair of which nobody else knows the secret half.
-KeyPair random_keys();
-
 // "muster 3": what a listener calls the generation that it serves when it asks
 // who may come in.
 std::string domain_of(const net::Token& token);

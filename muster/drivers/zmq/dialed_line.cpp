@@ -107,6 +107,7 @@ void DialedLine::on_happening(const Happening& happening) {
       if (!is_standing_) return try_next();
       // What came before is delivered first.
       for (int i = 0; i <= 2 * kMostHeld && !has_left_; ++i) pump();
+      is_standing_ = false;
       return connection_.end(Error(Code::unavailable, "connection closed by peer"));
     case Happening::Kind::accepted: return;
   }

@@ -23,18 +23,13 @@ Address curve() { return {"zmq", "127.0.0.1", 0, 0}; }
 Address plain() { return {"zmq", "127.0.0.1", 0, 0, "curve=off"}; }
 Address plain_v6() { return {"zmq", "::1", 0, 0, "curve=off"}; }
 
-MUSTER_DRIVER_SUITE(Zmq, make_subject("plain", zmq, plain), make_subject("plain_v6", zmq, plain_v6),
-                    make_subject("plain_apart", zmq, plain, Sides::apart),
-                    make_subject("plain_short_queue", zmq_with_short_queue, plain, Sides::apart));
-MUSTER_DRIVER_SUITE(Curve, make_subject("curve", zmq, curve),
-                    make_subject("curve_apart", zmq, curve, Sides::apart));
-MUSTER_PROCESS_SUITE(Zmq, make_subject("plain", zmq, plain));
+MUSTER_DRIVER_SUITE(Zmq, make_subject("plain", zmq, plain),
+                    make_subject("short_queue", zmq_with_short_queue, plain_v6, Sides::apart));
+MUSTER_DRIVER_SUITE(Curve, make_subject("curve", zmq, curve, Sides::apart));
 MUSTER_PROCESS_SUITE(Curve, make_subject("curve", zmq, curve));
 MUSTER_LINK_SUITE(Zmq, make_subject("plain", zmq, plain),
-                  make_subject("plain_apart", zmq, plain, Sides::apart),
-                  make_subject("plain_short_queue", zmq_with_short_queue, plain, Sides::apart));
-MUSTER_LINK_SUITE(Curve, make_subject("curve", zmq, curve),
-                  make_subject("curve_apart", zmq, curve, Sides::apart));
+                  make_subject("short_queue", zmq_with_short_queue, plain_v6, Sides::apart));
+MUSTER_LINK_SUITE(Curve, make_subject("curve", zmq, curve, Sides::apart));
 
 }  // namespace
 }  // namespace muster::net::testing

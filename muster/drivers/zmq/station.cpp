@@ -157,9 +157,11 @@ void Station::close() {
   shared_.loop.unwatch(std::exchange(watching_, -1));
   callers_.clear();
   suspects_.clear();
-  // libzmq closes what it accepted together with what it listens on.
-  zmq_unbind(socket_.get(), bound_.c_str());
-  monitor_->wait_until_closed(seconds(1));
+  if (!bound_.empty()) {
+    // libzmq closes what it accepted together with what it listens on.
+    zmq_unbind(socket_.get(), bound_.c_str());
+    monitor_->wait_until_closed(seconds(1));
+  }
   monitor_.reset();
   socket_.close(kLingerMs);
 }

@@ -294,12 +294,13 @@ TEST_F(ZmqDriver, TellsItsPortsAndTheHostThatIsToBeAdvertised) {
   EXPECT_EQ(*net::Address::parse(address.to_string()), address);
 }
 
-TEST_F(ZmqDriver, FindsAHostByItsName) {
-  Side& side = knowing({token(1)});
-  net::Address address = listen(side);
-  address.host = "localhost.";  // Not taken for loopback unasked.
-  End& end = dial(side, address);
-  EXPECT_TRUE(run_until([&] { return side.ends.size() == 2 || end.is_closed(); }));
+TEST_F(ZmqDriver, AHostThatNobodyKnowsEndsUnavailableAndIsNamed) {
+  End& end = dial(knowing({token(1)}), *net::Address::parse("zmq://nowhere.invalid:7000"));
+  EXPECT_TRUE(end.send(make_frame({8, {}}, 1)));
+
+  ASSERT_TRUE(run_until([&] { return end.is_closed(); }));
+  EXPECT_EQ(end.closed_with(), Code::unavailable);
+  EXPECT_NE(end.why->message().find("nowhere.invalid"), std::string::npos) << end.why->message();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "muster/drivers/zmq/zmq_shared.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include <zmq.h>
@@ -25,7 +26,7 @@ ZmqShared::ZmqShared(loop::Loop& the_loop, ZmqOptions the_options)
 
 ZmqShared::~ZmqShared() {
   doorkeeper_.reset();
-  zmq_ctx_term(context);
+  while (zmq_ctx_term(context) != 0 && errno == EINTR) continue;
 }
 
 Result<std::vector<net::Token>> ZmqShared::tokens() {

@@ -34,7 +34,7 @@ inline constexpr std::size_t kOwnPart = std::size_t{16} << 10;
 inline constexpr std::size_t kFullPacket = std::size_t{32} << 10;
 // The most bytes of parts in one frame: little enough that others overtake a
 // large body soon, and that whatever libzmq holds stays small.
-inline constexpr std::size_t kMaxBody = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxBody = std::size_t{256} << 10;
 // What libzmq may take from the wire as one part.
 inline constexpr std::size_t kMaxMessage = kMaxBody + 4 * kFullPacket;
 

@@ -62,6 +62,7 @@ Station::Station(Private, ZmqShared& shared, std::string name, Accept accept)
         const auto self = shared_from_this();
         pump();
         if (watching_ >= 0) look_for_suspects(true);
+        settle();
       }),
       retry_([this] {
         const auto self = shared_from_this();
@@ -131,6 +132,7 @@ void Station::leave(const std::string& caller) {
   found->second.connection = nullptr;
   --live_;
   send_away(caller);
+  settle();
   close_if_unused();
 }
 
@@ -171,9 +173,11 @@ void Station::pump() {
   if (watching_ < 0) return;
   const bool is_empty = read_some();
   if (watching_ < 0) return;
+  const bool will_send = !blocked_.empty() || !suspects_.empty();
   write_blocked();
   if (!is_empty) return shared_.loop.flush_soon(*this);
   look_for_suspects(false);
+  if (will_send) settle();
 }
 
 // True if there is no more.
@@ -238,17 +242,25 @@ void Station::write_blocked() {
 
 void Station::on_happening(const Happening& happening) {
   switch (happening.kind) {
-    case Happening::Kind::refused:
-      return shared_.warn("stranger refused", "at " + name_ + "  why " + happening.why);
-    case Happening::Kind::lost: {
-      losses_.push_back({happening.descriptor, shared_.loop.now()});
-      if (losses_.size() > kMostLosses) losses_.pop_front();
-      return suspect_all_at(happening.descriptor);
-    }
-    case Happening::Kind::accepted:
-    case Happening::Kind::proved:
+    case Happening::Kind::accepted: newcomers_.insert(happening.descriptor); return;
+    case Happening::Kind::proved: newcomers_.erase(happening.descriptor); return;
+    case Happening::Kind::refused: refusal_ = happening.why; return;
+    case Happening::Kind::lost: return on_lost(happening.descriptor);
     case Happening::Kind::closed: return;
   }
+}
+
+void Station::on_lost(int descriptor) {
+  const std::string why = std::exchange(refusal_, {});
+  if (newcomers_.erase(descriptor) > 0) {
+    // libzmq does not say why it turns away who does not speak its protocol at all.
+    return shared_.warn(
+        "stranger refused",
+        "at " + name_ + "  why " + (why.empty() ? "it does not speak as members do" : why));
+  }
+  losses_.push_back({descriptor, shared_.loop.now()});
+  if (losses_.size() > kMostLosses) losses_.pop_front();
+  suspect_all_at(descriptor);
 }
 
 void Station::suspect_all_at(int descriptor) {

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "muster/drivers/zmq/zmq_connection.h"
@@ -82,6 +83,7 @@ class Station final : public std::enable_shared_from_this<Station>, loop::FdHand
   void write_blocked();
 
   void on_happening(const Happening& happening);
+  void on_lost(int descriptor);
   void suspect_all_at(int descriptor);
   // Those who have not been looked for yet, or all.
   void look_for_suspects(bool all);
@@ -101,7 +103,9 @@ class Station final : public std::enable_shared_from_this<Station>, loop::FdHand
   std::size_t live_ = 0;  // Callers that have a connection.
   std::vector<std::string> blocked_;
   std::vector<Suspect> suspects_;
-  std::deque<Loss> losses_;  // Of late: a caller may be heard of after its end.
+  std::unordered_set<int> newcomers_;  // Descriptors of who has not proved itself yet.
+  std::string refusal_;                // Why the one that is lost next was refused.
+  std::deque<Loss> losses_;            // Of late: a caller may be heard of after its end.
   loop::Timer probe_;
   // libzmq tells of room by the way, to whoever asks it anything; so who is
   // blocked also tries again now and then.

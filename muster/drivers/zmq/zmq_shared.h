@@ -22,7 +22,7 @@ namespace muster::drivers::zmq {
 
 // Messages that libzmq holds, for each direction of each connection. Few, since
 // each may be a packet of many frames, or a body.
-inline constexpr int kMostHeld = 8;
+inline constexpr int kMostHeld = 32;
 // How long what libzmq was given may take to leave once we let go.
 inline constexpr int kLingerMs = 200;
 

@@ -32,14 +32,33 @@ add_custom_target(muster_programs)
 # folder may include; scripts/check_layers.py reads it from here. PRIVATE_DEPS
 # are libraries of others that stand in no header of ours. LABELS and SERIAL are
 # for its tests (MusterTest.cmake).
+#
+# NEEDS zmq zmq.h libzmq3-dev: a library of others without which the folder is left
+# out, its header, and Debian's package of it. Then the sources are those in the
+# folder `missing`, which say so to whoever asks for it.
 function(muster_module path)
-  cmake_parse_arguments(arg "" "SERIAL" "DEPS;PRIVATE_DEPS;TEST_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "SERIAL" "DEPS;PRIVATE_DEPS;NEEDS;TEST_DEPS;LABELS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   set(dir ${PROJECT_SOURCE_DIR}/muster/${path})
   file(GLOB headers CONFIGURE_DEPENDS ${dir}/*.h)
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cpp)
   list(REMOVE_ITEM sources ${tests} "")
+  if(arg_NEEDS)
+    list(GET arg_NEEDS 0 library)
+    list(GET arg_NEEDS 1 header)
+    list(GET arg_NEEDS 2 package)
+    find_library(MUSTER_LIBRARY_${library} ${library})
+    find_path(MUSTER_HEADER_${library} ${header})
+    if(MUSTER_LIBRARY_${library} AND MUSTER_HEADER_${library})
+      # By name: an installed tree finds it again on the machine that uses it.
+      list(APPEND arg_PRIVATE_DEPS ${library})
+    else()
+      message(STATUS "muster/${path} is left out: there is no lib${library}; install ${package}")
+      file(GLOB sources CONFIGURE_DEPENDS ${dir}/missing/*.cpp)
+      set(tests "")
+    endif()
+  endif()
 
   set(kind PUBLIC)
   set(type STATIC)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODULE = re.compile(r"^muster_module\(\s*(\S+)\s+([^)]*)\)", re.M)
-KEYWORDS = {"DEPS", "PRIVATE_DEPS", "TEST_DEPS", "LABELS", "SERIAL"}
+KEYWORDS = {"DEPS", "PRIVATE_DEPS", "NEEDS", "TEST_DEPS", "LABELS", "SERIAL"}
 INCLUDE = re.compile(r'^#include "muster/([a-z_/]+)/[a-z_0-9]+\.h"', re.M)
 FOREIGN = re.compile(
     r"^#include [<\"]((?:fmt|spdlog|openssl|CLI|zmq|nng|ucp|uct|nlohmann|msgpack|zstd|lz4"
@@ -42,7 +42,7 @@ def closure(folder: str, deps: dict[str, set[str]]) -> set[str]:
 
 def module_of(folder: str) -> str:
     """The folder whose muster_module() line speaks for `folder`."""
-    return re.sub(r"/(testing|internal)$", "", folder)
+    return re.sub(r"/(testing|internal|missing)$", "", folder)
 
 
 def is_test(path: pathlib.Path) -> bool:

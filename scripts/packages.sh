@@ -6,11 +6,11 @@ debian_packages=(
   # Checks: one pinned clang for formatting, tidying and fuzzing.
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
   # What the library stands on (docs/decisions/0008).
-  libspdlog-dev libfmt-dev libssl-dev libcli11-dev libzstd-dev liblz4-dev
+  libspdlog-dev libfmt-dev libssl-dev libcli11-dev libzstd-dev liblz4-dev libzmq3-dev
   # Tests.
   libgtest-dev librapidcheck-dev valgrind
   # A Redis that tests of its registry start, and certificates for it.
   redis-server openssl
-  # The peers that scripts/bench measures against.
-  libzmq3-dev libnng-dev
+  # The peers that scripts/bench measures against, libzmq above besides.
+  libnng-dev
 )

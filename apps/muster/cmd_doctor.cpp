@@ -82,6 +82,7 @@ Status run(const Options& options) {
     for (const std::string& scheme : all_schemes()) {
       fmt::print("{:<8}{}\n", scheme, reach_of(scheme));
     }
+    for (const std::string& missing : missing_drivers()) fmt::print("no {}\n", missing);
     return ok();
   }
   std::vector<Measurement> rows;

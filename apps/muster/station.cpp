@@ -2,10 +2,23 @@
 
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/zmq/zmq.h"
 
 namespace muster::app {
 
-std::vector<std::string> schemes() { return {"shm", "tcp"}; }
+std::vector<std::string> schemes() {
+  std::vector<std::string> found = {"shm", "tcp"};
+  if (drivers::check_zmq()) found.emplace_back("zmq");
+  return found;
+}
+
+std::vector<std::string> missing_drivers() {
+  std::vector<std::string> missing;
+  if (const Status zmq = drivers::check_zmq(); !zmq) {
+    missing.push_back("zmq: " + zmq.error().message());
+  }
+  return missing;
+}
 
 Result<std::unique_ptr<Station>> Station::make(const std::string& token,
                                                std::shared_ptr<drivers::InprocHub> hub) {
@@ -19,6 +32,8 @@ Result<std::unique_ptr<Station>> Station::make(const std::string& token,
   net::EndpointOptions options;
   const auto bytes = std::as_bytes(std::span(token));
   options.token.assign(bytes.begin(), bytes.end());
+  MUSTER_TRY(const auto tokens, net::make_fixed_tokens({{1, options.token}}));
+  made->drivers_.push_back(drivers::make_zmq_driver(*made->loop_, {.tokens = tokens}));
   options.name = "doctor";
   for (const auto& driver : made->drivers_) options.drivers.push_back(driver.get());
   MUSTER_TRY(made->endpoint_, net::Endpoint::make(*made->loop_, std::move(options)));
@@ -35,8 +50,9 @@ Station::~Station() {
 }
 
 Result<std::string> Station::listen(const std::string& scheme) {
+  const bool has_ports = scheme == "tcp" || scheme == "zmq";
   MUSTER_TRY(const net::Address address,
-             net::Address::parse(scheme == "tcp" ? "tcp://127.0.0.1:0" : scheme + "://*"));
+             net::Address::parse(scheme + (has_ports ? "://127.0.0.1:0" : "://*")));
   MUSTER_TRY(const auto actual, conversation_->listen(std::span(&address, 1)));
   return actual.front().to_string();
 }

@@ -38,5 +38,7 @@ class Station {
 
 // The drivers of this build that two processes can use, fastest first.
 std::vector<std::string> schemes();
+// Those that it lacks, each with what to install.
+std::vector<std::string> missing_drivers();
 
 }  // namespace muster::app

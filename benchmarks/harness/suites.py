@@ -24,6 +24,13 @@ DRIVERS = Suite(
         # Encrypted, against our own without.
         Case("tls.rtt.awake", (Peer("tcp", 0.66, case="tcp.rtt.awake"),)),
         Case("tls.large", (Peer("tcp", 0.4, case="tcp.large"),)),
+        # libzmq carries ours too: what does the rest cost?
+        Case("zmq.rtt", (Peer("zmq", 0.85, case="tcp.rtt.awake"),)),
+        Case("zmq.stream", (Peer("zmq", 0.85, case="tcp.stream"),)),
+        Case("zmq.large", (Peer("zmq", 0.85, case="tcp.large"),)),
+        Case("zmq.curve.rtt", (Peer("zmq", 0.85, case="curve.rtt"),)),
+        Case("zmq.curve.stream", (Peer("zmq", 0.85, case="curve.stream"),)),
+        Case("zmq.curve.large", (Peer("zmq", 0.85, case="curve.large"),)),
         Case(
             "shm.crowd",
             (Peer("zmq", 1.5),),

@@ -82,6 +82,10 @@ Report shm_parked(const Options& options) { return round_trips(options, kShm, ti
 Report tcp_awake(const Options& options) { return round_trips(options, kTcp, time_awake); }
 Report tcp_parked(const Options& options) { return round_trips(options, kTcp, time_parked); }
 Report tls_awake(const Options& options) { return round_trips(options, kTls, time_awake); }
+Report zmq_rtt(const Options& options) { return round_trips(options, kZmq, time_awake); }
+Report curve_rtt(const Options& options) { return round_trips(options, kCurve, time_awake); }
+Report zmq_stream(const Options& options) { return stream(options, kZmq); }
+Report curve_stream(const Options& options) { return stream(options, kCurve); }
 Report shm_stream(const Options& options) { return stream(options, kShm); }
 Report tcp_stream(const Options& options) { return stream(options, kTcp); }
 

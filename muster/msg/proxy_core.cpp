@@ -52,14 +52,19 @@ Status check(const ProxyOptions& options) {
 
 // Where a driver listens if nobody says where.
 std::string default_address(std::string_view scheme) {
-  return fmt::format("{}://{}", scheme, scheme == "tcp" ? "127.0.0.1:0" : "*");
+  return fmt::format("{}://{}", scheme, scheme == "tcp" || scheme == "zmq" ? "127.0.0.1:0" : "*");
 }
 
 Result<std::vector<net::Address>> addresses_of(const ProxyOptions& options) {
   std::vector<std::string> texts = options.listen;
   if (texts.empty()) {
+    // Nobody would come unasked to what is used only when named.
+    const auto is_usual = [](const net::Driver* driver) {
+      return net::is_chosen_unasked(driver->scheme());
+    };
+    const bool has_usual = std::ranges::any_of(options.drivers, is_usual);
     for (const net::Driver* driver : options.drivers) {
-      texts.push_back(default_address(driver->scheme()));
+      if (!has_usual || is_usual(driver)) texts.push_back(default_address(driver->scheme()));
     }
   }
   std::vector<net::Address> addresses;

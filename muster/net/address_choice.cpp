@@ -42,6 +42,10 @@ Judgement judge(const Address& address, const Facts& facts) {
 
 }  // namespace
 
+bool is_chosen_unasked(std::string_view scheme) {
+  return scheme == "inproc" || scheme == "shm" || scheme == "tcp";
+}
+
 AddressChoice choose_addresses(std::span<const Address> addresses,
                                std::span<const std::string_view> schemes, const Whereabouts& where,
                                std::span<const std::string> named) {

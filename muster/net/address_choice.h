@@ -25,6 +25,9 @@ struct AddressChoice {
   std::string why;             // A sentence for people.
 };
 
+// True for inproc, shm and tcp. Other schemes are used when asked for by name.
+bool is_chosen_unasked(std::string_view scheme);
+
 // inproc within one process, before shm on one host, before tcp. Other schemes
 // are used only when `named` has them, then before all else, or when theirs is
 // the only address. `schemes` are those of our own drivers.

@@ -4,6 +4,7 @@
 
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/zmq/zmq.h"
 
 namespace muster {
 
@@ -21,6 +22,8 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
   // Where there is no such memory, tcp does it all.
   if (shm) made->drivers_.push_back(*std::move(shm));
   made->drivers_.push_back(drivers::make_tcp_driver(loop, {.tls = {.tokens = made->tokens_}}));
+  // For addresses that name it; it starts nothing before.
+  made->drivers_.push_back(drivers::make_zmq_driver(loop, {.tokens = made->tokens_}));
   made->registry_ = registries::make_embedded_registry(loop, options.registry);
   return made;
 }

@@ -3,7 +3,7 @@
 //   auto runtime = *Runtime::make();
 //   auto proxy = *runtime->join({.group = "demo", .type = "worker"});
 //
-// Owns a loop, the shm and tcp drivers, the embedded registry, and finds the
+// Owns a loop, the shm, tcp and zmq drivers, the embedded registry, and finds the
 // token. Of the libraries it alone names drivers and a registry, so it stands
 // above all of them and none includes it. Who wants another choice makes the
 // parts by hand: it is a page of code, and runtime.cpp is that page.

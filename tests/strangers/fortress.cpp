@@ -11,6 +11,7 @@
 #include "muster/base/log.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/zmq/zmq.h"
 #include "muster/net/endpoint.h"
 
 namespace muster::strangers {
@@ -27,6 +28,8 @@ std::vector<std::unique_ptr<net::Driver>> make_drivers(loop::Loop& loop) {
   made.push_back(drivers::make_tcp_driver(
       loop, {.handshake_timeout = kDeadline, .tls = {.tokens = tokens()}}));
   made.push_back(*drivers::make_shm_driver(loop));
+  made.push_back(
+      drivers::make_zmq_driver(loop, {.tokens = tokens(), .handshake_timeout = kDeadline}));
   return made;
 }
 
@@ -78,9 +81,10 @@ MUSTER_ROLE(fortress) {
   {
     const loop::Turn turn(*loop);
     endpoint = *net::Endpoint::make(*loop, options(drivers));
-    const std::vector<net::Address> addresses = {*net::Address::parse("tcp://127.0.0.1:0"),
-                                                 *net::Address::parse("tcp://127.0.0.1:0?tls=on"),
-                                                 *net::Address::parse("shm://*")};
+    const std::vector<net::Address> addresses = {
+        *net::Address::parse("tcp://127.0.0.1:0"), *net::Address::parse("tcp://127.0.0.1:0?tls=on"),
+        *net::Address::parse("shm://*"),
+        *net::Address::parse(has_zmq() ? "zmq://127.0.0.1:0" : "tcp://127.0.0.1:0")};
     const auto actual = endpoint->listen(addresses, [&](std::unique_ptr<net::Link> link) -> Echo& {
       echoes.emplace_back(ends).link = std::move(link);
       return echoes.back();
@@ -101,11 +105,14 @@ MUSTER_ROLE(fortress) {
   return 0;
 }
 
+bool has_zmq() { return drivers::check_zmq().has_value(); }
+
 std::string_view name(Door door) {
   switch (door) {
     case Door::plain: return "plain";
     case Door::tls: return "tls";
     case Door::shm: return "shm";
+    case Door::zmq: return "zmq";
   }
   return "";
 }
@@ -146,6 +153,7 @@ Status Member::call(const net::Address& address) {
   net::DialOptions dial;
   dial.reconnect = true;  // A crowd of strangers may push a member out of the queue.
   dial.where.same_host = net::Known::yes;
+  dial.named = {address.scheme};
   return conversation_->connect({address}, dial, loop_->now() + seconds(60));
 }
 

@@ -18,8 +18,10 @@ namespace muster::strangers {
 // usual, so that tests are quick.
 inline constexpr std::chrono::seconds kDeadline(1);
 
-enum class Door : std::uint8_t { plain, tls, shm };
+enum class Door : std::uint8_t { plain, tls, shm, zmq };
 std::string_view name(Door door);
+// False in a build without libzmq: then its door is another of tcp's.
+bool has_zmq();
 
 struct Condition {
   std::size_t rss_kib = 0;
@@ -39,7 +41,7 @@ class Fortress {
 
  private:
   std::unique_ptr<net::testing::ChildProcess> child_;
-  std::array<net::Address, 3> addresses_;
+  std::array<net::Address, 4> addresses_;
 };
 
 // A member that knows the token. What it sends comes back.

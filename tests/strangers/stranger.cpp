@@ -13,12 +13,12 @@
 
 #include "muster/base/check.h"
 #include "muster/drivers/shm/setup.h"
-#include "muster/drivers/tcp/socket_address.h"
+#include "muster/net/socket_address.h"
 
 namespace muster::strangers {
 namespace {
 
-using drivers::tcp::SocketAddress;
+using net::SocketAddress;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -120,8 +120,9 @@ Overheard overhear(const net::Address& address) {
   const auto here = *SocketAddress::parse("127.0.0.1", 0);
   bind(listening, here.data(), here.size());
   listen(listening, 1);
-  net::Address relay = SocketAddress::of_local(listening)->address();
-  relay.options = address.options;
+  net::Address relay = SocketAddress::of_local(listening)->address(address.scheme);
+  // The second port of zmq is the fortress's own, and nobody listens in there.
+  if (address.scheme != "zmq") relay.options = address.options;
   Overheard heard;
   std::thread between([&] {
     const int near = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);

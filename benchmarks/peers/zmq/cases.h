@@ -16,5 +16,8 @@ Report tcp_awake(const Options& options);
 Report tcp_parked(const Options& options);
 Report tcp_stream(const Options& options);
 Report tcp_large(const Options& options);
+Report curve_awake(const Options& options);
+Report curve_stream(const Options& options);
+Report curve_large(const Options& options);
 
 }  // namespace muster::bench::zmq

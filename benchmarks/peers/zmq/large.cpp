@@ -14,8 +14,9 @@ namespace muster::bench::zmq {
 namespace {
 
 // An empty body ends the run.
-void receive_bodies(const std::string& address, Notice& bound) {
+void receive_bodies(const std::string& address, Notice& bound, const Keys* keys) {
   Socket socket(ZMQ_PAIR);
+  socket.encrypt_as_server(keys);
   socket.bind(address, bound);
   for (std::uint64_t number = 0;; ++number) {
     Received body(socket);
@@ -27,10 +28,11 @@ void receive_bodies(const std::string& address, Notice& bound) {
   }
 }
 
-Report large(const Options& options, const std::string& address) {
+Report large(const Options& options, const std::string& address, const Keys* keys = nullptr) {
   const Shared<Notice> bound;
-  Process receiver([&] { receive_bodies(address, *bound); });
+  Process receiver([&] { receive_bodies(address, *bound, keys); });
   Socket socket(ZMQ_PAIR);
+  socket.encrypt_as_client(keys);
   socket.connect(*bound);
   std::vector<std::byte> body(kLargeBody);
   const Report report = time_bodies(options, body, [&](std::uint64_t) {
@@ -48,5 +50,9 @@ Report large(const Options& options, const std::string& address) {
 
 Report ipc_large(const Options& options) { return large(options, ipc_address()); }
 Report tcp_large(const Options& options) { return large(options, tcp_address()); }
+Report curve_large(const Options& options) {
+  const Keys keys = make_keys();
+  return large(options, tcp_address(), &keys);
+}
 
 }  // namespace muster::bench::zmq

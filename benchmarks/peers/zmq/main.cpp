@@ -10,7 +10,8 @@ constexpr Case kCases[] = {
     {"shm.crowd", ipc_crowd},           {"tcp.rtt.awake", tcp_awake},
     {"tcp.rtt.parked", tcp_parked},     {"tcp.stream", tcp_stream},
     {"tcp.large", tcp_large},           {"scatter.crowd", ipc_scatter},
-    {"broadcast.large", ipc_broadcast},
+    {"broadcast.large", ipc_broadcast}, {"curve.rtt", curve_awake},
+    {"curve.stream", curve_stream},     {"curve.large", curve_large},
 };
 
 }  // namespace

@@ -35,6 +35,26 @@ void Socket::set(int option, int value) {
   check(zmq_setsockopt(socket_, option, &value, sizeof(value)), "zmq_setsockopt");
 }
 
+Keys make_keys() {
+  Keys keys{};
+  check(zmq_curve_keypair(keys.server_open, keys.server_secret), "zmq_curve_keypair");
+  check(zmq_curve_keypair(keys.client_open, keys.client_secret), "zmq_curve_keypair");
+  return keys;
+}
+
+void Socket::encrypt_as_server(const Keys* keys) {
+  if (keys == nullptr) return;
+  set(ZMQ_CURVE_SERVER, 1);
+  check(zmq_setsockopt(socket_, ZMQ_CURVE_SECRETKEY, keys->server_secret, 41), "CURVE");
+}
+
+void Socket::encrypt_as_client(const Keys* keys) {
+  if (keys == nullptr) return;
+  check(zmq_setsockopt(socket_, ZMQ_CURVE_SERVERKEY, keys->server_open, 41), "CURVE");
+  check(zmq_setsockopt(socket_, ZMQ_CURVE_PUBLICKEY, keys->client_open, 41), "CURVE");
+  check(zmq_setsockopt(socket_, ZMQ_CURVE_SECRETKEY, keys->client_secret, 41), "CURVE");
+}
+
 void Socket::bind(const std::string& address, Notice& bound) {
   check(zmq_bind(socket_, address.c_str()), "zmq_bind");
   char actual[256] = {};

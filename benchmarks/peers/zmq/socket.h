@@ -13,6 +13,16 @@ namespace muster::bench::zmq {
 std::string ipc_address(std::size_t index = 0);
 std::string tcp_address();
 
+// What two sockets encrypt with; null where they do not.
+struct Keys {
+  char server_open[41];
+  char server_secret[41];
+  char client_open[41];
+  char client_secret[41];
+};
+// New ones. Make them before the fork.
+Keys make_keys();
+
 class Socket {
  public:
   // `type` as for zmq_socket(). Make it after the fork: contexts have threads.
@@ -23,6 +33,10 @@ class Socket {
 
   // Before bind or connect.
   void set(int option, int value);
+
+  // Before bind or connect: with CURVE, if there are keys.
+  void encrypt_as_server(const Keys* keys);
+  void encrypt_as_client(const Keys* keys);
 
   // Binds and posts where, or waits for that and connects.
   void bind(const std::string& address, Notice& bound);

@@ -10,15 +10,6 @@
 
 namespace muster::drivers::tcp {
 
-std::vector<SocketAddress> addresses_without_asking(const net::Address& address) {
-  if (address.host == "localhost") {
-    return {*SocketAddress::parse("127.0.0.1", address.port),
-            *SocketAddress::parse("::1", address.port)};
-  }
-  if (const auto numeric = SocketAddress::parse(address.host, address.port)) return {*numeric};
-  return {};
-}
-
 Status Dialing::check(const net::Address& to) {
   if (to.port == 0) return Error(Code::invalid, "a port is missing");
   if (to.last_port != to.port) return Error(Code::invalid, "a port range is only for listening");

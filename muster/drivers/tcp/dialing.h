@@ -11,12 +11,17 @@
 #include <vector>
 
 #include "muster/base/result.h"
-#include "muster/drivers/tcp/resolver.h"
-#include "muster/drivers/tcp/socket_address.h"
 #include "muster/loop/loop.h"
 #include "muster/net/address.h"
+#include "muster/net/resolver.h"
+#include "muster/net/socket_address.h"
 
 namespace muster::drivers::tcp {
+
+using net::Addresses;
+using net::addresses_without_asking;
+using net::Resolver;
+using net::SocketAddress;
 
 class Dialing final : loop::FdHandler {
  public:
@@ -58,9 +63,5 @@ class Dialing final : loop::FdHandler {
   bool is_watched_ = false;
   Error why_{Code::unavailable, "the host has no address"};  // Of the last attempt.
 };
-
-// "localhost" and numeric addresses, for which nobody needs to be asked;
-// empty for other names.
-std::vector<SocketAddress> addresses_without_asking(const net::Address& address);
 
 }  // namespace muster::drivers::tcp

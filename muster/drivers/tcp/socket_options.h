@@ -3,9 +3,11 @@
 #pragma once
 
 #include "muster/base/result.h"
-#include "muster/drivers/tcp/socket_address.h"
+#include "muster/net/socket_address.h"
 
 namespace muster::drivers::tcp {
+
+using net::SocketAddress;
 
 // A stream socket of `address`'s family that does not block and is set up to
 // be fast; not yet bound or connected. What it accepts inherits all of it.

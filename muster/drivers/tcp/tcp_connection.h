@@ -13,10 +13,10 @@
 #include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tcp_poller.h"
 #include "muster/drivers/tcp/tcp_shared.h"
-#include "muster/drivers/tcp/write_gate.h"
 #include "muster/drivers/tcp/write_queue.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
+#include "muster/net/write_gate.h"
 
 namespace muster::drivers::tcp {
 
@@ -90,7 +90,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   std::unique_ptr<Stream> stream_;
   FrameReader reader_;
   WriteQueue queue_;
-  WriteGate gate_;
+  net::WriteGate gate_;
   Heat heat_;
   Call held_;    // Due soon: writes what the gate held back.
   Call room_;    // The same: tells the sink that there is room.

@@ -16,8 +16,8 @@
 
 #include "muster/base/check.h"
 #include "muster/base/log.h"
-#include "muster/drivers/tcp/socket_address.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/net/socket_address.h"
 #include "muster/net/testing/pattern.h"
 #include "muster/wire/bytes.h"
 

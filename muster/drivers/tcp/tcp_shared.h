@@ -10,10 +10,10 @@
 
 #include "muster/base/buffer_pool.h"
 #include "muster/base/log.h"
-#include "muster/drivers/tcp/resolver.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/tcp_poller.h"
 #include "muster/drivers/tcp/tls_context.h"
+#include "muster/net/resolver.h"
 
 namespace muster::drivers::tcp {
 
@@ -41,7 +41,7 @@ struct TcpShared {
 
   loop::Loop& loop;
   TcpOptions options;
-  Resolver resolver;
+  net::Resolver resolver;
   Result<std::unique_ptr<TlsContext>> tls;
   BufferPool pool;
   TcpPoller poller;

@@ -10,13 +10,15 @@
 
 #include "muster/base/id.h"
 #include "muster/base/result.h"
-#include "muster/drivers/tcp/socket_address.h"
 #include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tls_options.h"
+#include "muster/net/socket_address.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX.
 
 namespace muster::drivers::tcp {
+
+using net::SocketAddress;
 
 struct FreeContext {
   void operator()(ssl_ctx_st* context) const;

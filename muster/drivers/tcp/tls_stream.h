@@ -12,17 +12,19 @@
 #include <string>
 #include <string_view>
 
-#include "muster/drivers/tcp/socket_address.h"
 #include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tls_context.h"
 #include "muster/drivers/tcp/tls_wire.h"
 #include "muster/net/proof.h"
+#include "muster/net/socket_address.h"
 
 struct ssl_st;          // OpenSSL's SSL,
 struct ssl_ctx_st;      // SSL_CTX,
 struct ssl_session_st;  // and SSL_SESSION.
 
 namespace muster::drivers::tcp {
+
+using net::SocketAddress;
 
 class TlsStream final : public Stream {
  public:

@@ -10,8 +10,8 @@
 namespace muster::registries::redis {
 namespace {
 
-using drivers::tcp::Addresses;
-using drivers::tcp::SocketAddress;
+using net::Addresses;
+using net::SocketAddress;
 
 constexpr std::size_t kMostUnsent = std::size_t{16} << 20;
 

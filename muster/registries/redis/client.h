@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "muster/base/descriptor.h"
-#include "muster/drivers/tcp/resolver.h"
 #include "muster/loop/loop.h"
+#include "muster/net/resolver.h"
 #include "muster/registries/redis/layout.h"
 #include "muster/registries/redis/redis.h"
 #include "muster/registries/redis/resp.h"
@@ -39,7 +39,7 @@ class RedisClientSink {
 struct RedisSetting {
   RedisOptions options;
   TlsContext tls;  // Null without.
-  drivers::tcp::Resolver& resolver;
+  net::Resolver& resolver;
 };
 
 class RedisClient final : private loop::FdHandler {
@@ -68,9 +68,9 @@ class RedisClient final : private loop::FdHandler {
   };
   enum class State : std::uint8_t { looking_up, connecting, greeting, ready, gone };
 
-  void try_these(drivers::tcp::Addresses addresses);
+  void try_these(net::Addresses addresses);
   void try_next();
-  Status connect(const drivers::tcp::SocketAddress& address);
+  Status connect(const net::SocketAddress& address);
   void connected();
   void greet();
   void take_greeting(const Reply& reply);
@@ -92,7 +92,7 @@ class RedisClient final : private loop::FdHandler {
   RedisClientSink& sink_;
   State state_ = State::looking_up;
   std::optional<std::uint64_t> ticket_;
-  std::vector<drivers::tcp::SocketAddress> addresses_;
+  std::vector<net::SocketAddress> addresses_;
   std::size_t next_ = 0;
   Descriptor socket_;
   std::uint32_t watched_ = 0;

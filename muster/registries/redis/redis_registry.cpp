@@ -23,7 +23,7 @@ class RedisRegistry final : public msg::Registry {
 
  private:
   loop::Loop& loop_;
-  drivers::tcp::Resolver resolver_;
+  net::Resolver resolver_;
   redis::RedisSetting setting_;
 };
 

@@ -1,10 +1,11 @@
-#include "muster/drivers/tcp/socket_address.h"
+#include "muster/net/socket_address.h"
 
 #include <array>
+#include <utility>
 
 #include <arpa/inet.h>
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 namespace {
 
 constexpr std::uint8_t kLoopbackNet = 127;
@@ -73,10 +74,21 @@ std::string SocketAddress::host() const {
   return text.data();
 }
 
-net::Address SocketAddress::address() const { return {"tcp", host(), port(), port()}; }
+Address SocketAddress::address(std::string scheme) const {
+  return {std::move(scheme), host(), port(), port()};
+}
 
 socklen_t SocketAddress::size() const {
   return family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
 
-}  // namespace muster::drivers::tcp
+std::vector<SocketAddress> addresses_without_asking(const Address& address) {
+  if (address.host == "localhost") {
+    return {*SocketAddress::parse("127.0.0.1", address.port),
+            *SocketAddress::parse("::1", address.port)};
+  }
+  if (const auto numeric = SocketAddress::parse(address.host, address.port)) return {*numeric};
+  return {};
+}
+
+}  // namespace muster::net

@@ -13,7 +13,7 @@
 
 #include "muster/base/clock.h"
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 
 class WriteGate {
  public:
@@ -52,4 +52,4 @@ class WriteGate {
   bool is_holding_ = false;
 };
 
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

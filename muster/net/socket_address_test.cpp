@@ -1,8 +1,8 @@
-#include "muster/drivers/tcp/socket_address.h"
+#include "muster/net/socket_address.h"
 
 #include <gtest/gtest.h>
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 namespace {
 
 TEST(SocketAddress, ReadsNumericHostsOnly) {
@@ -32,4 +32,4 @@ TEST(SocketAddress, ComparesHostAndPort) {
 }
 
 }  // namespace
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

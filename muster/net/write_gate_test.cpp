@@ -1,8 +1,8 @@
-#include "muster/drivers/tcp/write_gate.h"
+#include "muster/net/write_gate.h"
 
 #include <gtest/gtest.h>
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 namespace {
 
 using std::chrono::microseconds;
@@ -61,4 +61,4 @@ TEST(WriteGate, NeverHoldsBackOneWhoAnswersWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

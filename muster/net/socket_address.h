@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "muster/net/address.h"
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 
 class SocketAddress {
  public:
@@ -28,7 +29,7 @@ class SocketAddress {
   int family() const { return any_.generic.sa_family; }
   std::uint16_t port() const;
   std::string host() const;
-  net::Address address() const;
+  Address address(std::string scheme = "tcp") const;
 
   // For system calls.
   const sockaddr* data() const { return &any_.generic; }
@@ -47,4 +48,8 @@ class SocketAddress {
   } any_;
 };
 
-}  // namespace muster::drivers::tcp
+// "localhost" and numeric addresses, for which nobody needs to be asked;
+// empty for other names.
+std::vector<SocketAddress> addresses_without_asking(const Address& address);
+
+}  // namespace muster::net

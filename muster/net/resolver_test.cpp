@@ -1,4 +1,4 @@
-#include "muster/drivers/tcp/resolver.h"
+#include "muster/net/resolver.h"
 
 #include <atomic>
 #include <semaphore>
@@ -7,7 +7,7 @@
 
 #include "muster/drivers/tcp/dialing.h"
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 namespace {
 
 // Stands in for the system: it waits until it may answer.
@@ -128,4 +128,4 @@ TEST(Dialing, NamesWhatItDialedWhenNoAddressOfANameAnswers) {
 }
 
 }  // namespace
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

@@ -1,8 +1,8 @@
-#include "muster/drivers/tcp/resolver.h"
+#include "muster/net/resolver.h"
 
 #include <netdb.h>
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 namespace {
 
 constexpr std::size_t kMostQueries = 32;
@@ -71,4 +71,4 @@ void Resolver::join_finished() {
   });
 }
 
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "muster/base/result.h"
-#include "muster/drivers/tcp/socket_address.h"
 #include "muster/loop/loop.h"
+#include "muster/net/socket_address.h"
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 
 using Addresses = Result<std::vector<SocketAddress>>;
 
@@ -27,7 +27,7 @@ class Resolver {
   using LookUp = std::function<Addresses(const std::string& host, std::uint16_t port)>;
   using Done = std::function<void(Addresses)>;
 
-  explicit Resolver(loop::Loop& loop, LookUp look_up = &tcp::look_up)
+  explicit Resolver(loop::Loop& loop, LookUp look_up = &net::look_up)
       : loop_(loop), look_up_(std::move(look_up)), self_(std::make_shared<Resolver*>(this)) {}
   // Waits for look-ups that are under way; nobody hears of them any more.
   ~Resolver();
@@ -57,4 +57,4 @@ class Resolver {
   std::shared_ptr<Resolver*> self_;
 };
 
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

@@ -28,15 +28,20 @@ add_custom_target(muster_programs)
 # *_test.cpp beside them become net_test. DEPS is the whole list of what the
 # folder may include; scripts/check_layers.py reads it from here. PRIVATE_DEPS
 # are libraries of others that stand in no header of ours. LABELS and SERIAL are
-# for its tests (MusterTest.cmake).
+# for its tests (MusterTest.cmake). SOURCES stand for all of the folder's, tests
+# included, where its own cannot be built.
 function(muster_module path)
-  cmake_parse_arguments(arg "" "SERIAL" "DEPS;PRIVATE_DEPS;TEST_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "SERIAL" "DEPS;PRIVATE_DEPS;TEST_DEPS;LABELS;SOURCES" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   set(dir ${PROJECT_SOURCE_DIR}/muster/${path})
   file(GLOB headers CONFIGURE_DEPENDS ${dir}/*.h)
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cpp)
   list(REMOVE_ITEM sources ${tests} "")
+  if(arg_SOURCES)
+    list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
+    set(tests)
+  endif()
 
   set(kind PUBLIC)
   set(type STATIC)

@@ -19,6 +19,9 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
+// Elsewhere all that follows :// is a name.
+bool has_ports(std::string_view scheme) { return scheme == "tcp" || scheme == "ucx"; }
+
 }  // namespace
 
 Result<Address> Address::parse(std::string_view text) {
@@ -29,7 +32,7 @@ Result<Address> Address::parse(std::string_view text) {
   Address address;
   address.scheme = text.substr(0, colon);
   std::string_view rest = text.substr(colon + 3);
-  if (address.scheme != "tcp") {
+  if (!has_ports(address.scheme)) {
     if (rest.empty()) return invalid(text, "a name is missing after ://");
     address.host = rest;
     return address;
@@ -69,7 +72,7 @@ Result<Address> Address::parse(std::string_view text) {
 }
 
 std::string Address::to_string() const {
-  if (scheme != "tcp") return scheme + "://" + host;
+  if (!has_ports(scheme)) return scheme + "://" + host;
   const bool is_ipv6 = host.find(':') != std::string::npos;
   std::string text =
       scheme + "://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);

@@ -1,0 +1,26 @@
+#include "muster/drivers/ucx/ucx.h"
+
+#include "muster/drivers/ucx/testing/subject.h"
+#include "muster/net/testing/driver_suite.h"
+#include "muster/net/testing/link_suite.h"
+
+namespace muster::net::testing {
+namespace {
+
+using drivers::ucx::testing::make_ucx;
+
+Address loopback() { return {"ucx", "127.0.0.1", 0, 0}; }
+
+Subject over(std::string name, const char* fabrics, Sides sides = Sides::together) {
+  return make_subject(
+      std::move(name), [fabrics](loop::Loop& loop) { return make_ucx(loop, fabrics); }, loopback,
+      sides);
+}
+
+MUSTER_DRIVER_SUITE(Ucx, over("posix", "posix,cma"), over("posix_apart", "posix,cma", Sides::apart),
+                    over("sysv", "sysv", Sides::apart), over("tcp", "tcp", Sides::apart));
+MUSTER_PROCESS_SUITE(Ucx, over("posix_process", "posix,cma"), over("tcp_process", "tcp"));
+MUSTER_LINK_SUITE(Ucx, over("posix", "posix,cma"), over("tcp", "tcp", Sides::apart));
+
+}  // namespace
+}  // namespace muster::net::testing

@@ -9,8 +9,12 @@
 namespace muster::drivers::ucx {
 namespace {
 
-// How long UCX may take to let go of what it was at. Then the worker goes all the same.
-constexpr auto kPatience = std::chrono::seconds(2);
+// How long UCX may take to end what it was at, before its worker goes all the
+// same. Over shared memory UCX 1.13 never ends some of the sends, which only read.
+constexpr auto kPatience = std::chrono::milliseconds(20);
+// The same while memory is still being written.
+constexpr auto kPatienceWithWriters = std::chrono::seconds(2);
+constexpr auto kLookAgain = std::chrono::milliseconds(5);
 // So many times a pair may have nothing before it is left to its descriptor.
 constexpr std::uint32_t kQuiet = 64;
 constexpr std::size_t kMostSteps = 100;
@@ -20,7 +24,11 @@ std::uint32_t slot_of(std::uint64_t key) { return static_cast<std::uint32_t>(key
 }  // namespace
 
 UcxHub::UcxHub(loop::Loop& loop, std::unique_ptr<net::Driver> control, UcxOptions options)
-    : loop_(loop), control_(std::move(control)), options_(std::move(options)), id_(Id::random()) {}
+    : loop_(loop),
+      control_(std::move(control)),
+      options_(std::move(options)),
+      id_(Id::random()),
+      burial_([this] { bury(); }) {}
 
 Result<std::unique_ptr<UcxHub>> UcxHub::make(loop::Loop& loop, std::unique_ptr<net::Driver> control,
                                              UcxOptions options) {
@@ -37,9 +45,7 @@ Result<std::unique_ptr<UcxHub>> UcxHub::make(loop::Loop& loop, std::unique_ptr<n
 
 UcxHub::~UcxHub() {
   const loop::Turn turn(loop_);
-  const TimePoint give_up = loop_.now() + kPatience;
-  while (!dying_.empty() && loop_.now() < give_up) bury();
-  dying_.clear();
+  while (!dying_.empty()) bury();
   loop_.remove(*this);
   loop_.forget(*this);
 }
@@ -89,21 +95,22 @@ void UcxHub::retire(UcxPair* pair) {
     pairs_.erase(found);
   }
   std::erase(hot_, pair);
-  dying_.push_back({std::unique_ptr<UcxPair>(pair), loop_.now() + kPatience});
+  pair->stop_watching();
+  dying_.push_back({std::unique_ptr<UcxPair>(pair), loop_.now()});
+  loop_.start(burial_, loop_.now());
 }
 
-// Never from inside UCX. True if there was anything to do.
-bool UcxHub::bury() {
-  bool busy = false;
-  for (std::size_t i = 0; i < dying_.size(); ++i) {
-    Dying& dying = dying_[i];
+// Never from inside UCX.
+void UcxHub::bury() {
+  for (Dying& dying : dying_) {
     if (!std::exchange(dying.is_closing, true)) dying.pair->start_closing();
-    busy |= dying.pair->progress();
+    dying.pair->progress();
   }
-  busy |= std::erase_if(dying_, [this](const Dying& dying) {
-            return dying.pair->is_closed() || loop_.now() > dying.give_up;
-          }) > 0;
-  return busy;
+  std::erase_if(dying_, [now = loop_.now()](const Dying& dying) {
+    const auto patience = dying.pair->is_written_to() ? kPatienceWithWriters : kPatience;
+    return dying.pair->is_idle() || now > dying.since + patience;
+  });
+  if (!dying_.empty()) loop_.start(burial_, loop_.now() + kLookAgain);
 }
 
 void UcxHub::make_hot(UcxPair& pair) {
@@ -123,7 +130,6 @@ bool UcxHub::poll() {
     pair->quiet = 0;
   }
   is_inside_ = false;
-  if (!dying_.empty()) busy |= bury();
   return busy;
 }
 
@@ -136,7 +142,7 @@ void UcxHub::drain(UcxPair& pair) {
 }
 
 bool UcxHub::arm() {
-  bool found = !dying_.empty();
+  bool found = false;
   for (UcxPair* pair : hot_) found |= !pair->arm();
   if (found) return true;
   // Armed as they are, those that have long been quiet may be left alone.

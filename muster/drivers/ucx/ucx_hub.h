@@ -67,7 +67,7 @@ class UcxHub final : private loop::Poller, private loop::Flusher {
 
   UcxHub(loop::Loop& loop, std::unique_ptr<net::Driver> control, UcxOptions options);
   void retire(UcxPair* pair);
-  bool bury();
+  void bury();
 
   bool poll() override;
   bool is_worth_spinning() override { return !hot_.empty(); }
@@ -89,10 +89,11 @@ class UcxHub final : private loop::Poller, private loop::Flusher {
   // Pairs that nobody holds any more, until UCX is done with them.
   struct Dying {
     std::unique_ptr<UcxPair> pair;
-    TimePoint give_up;
+    TimePoint since;
     bool is_closing = false;
   };
   std::vector<Dying> dying_;
+  loop::Timer burial_;
   log::RateLimit warnings_;
   bool is_inside_ = false;  // UCX is at work further up the stack.
 };

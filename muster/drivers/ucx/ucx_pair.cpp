@@ -134,9 +134,13 @@ Status UcxPair::open() {
 }
 
 UcxPair::~UcxPair() {
-  if (is_watched_) hub_.loop().unwatch(descriptor_);
+  stop_watching();
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   // Without the worker nobody is left who could touch what these keep.
+}
+
+void UcxPair::stop_watching() {
+  if (std::exchange(is_watched_, false)) hub_.loop().unwatch(descriptor_);
 }
 
 Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {

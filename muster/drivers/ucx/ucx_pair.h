@@ -65,11 +65,14 @@ class UcxPair final : private loop::FdHandler {
   bool progress();
   // From now on the descriptor tells; false if there is something already.
   bool arm();
+  // UCX has nothing left to do; it may still write somewhere.
   bool is_idle() const { return outgoing_.empty() && fetches_.empty(); }
+  bool is_written_to() const { return !fetches_.empty(); }
 
-  // Ends it by force. Then progress() until is_closed().
+  // Its descriptor tells nobody any more.
+  void stop_watching();
+  // Ends it by force. Then progress() until it is idle, or long enough.
   void start_closing();
-  bool is_closed() const { return is_idle(); }
 
   const std::optional<Error>& failure() const { return failure_; }
   void set_failed(int status);

@@ -26,7 +26,7 @@ Status UcxConnection::send(wire::Frame& frame) {
     return Error(Code::invalid, "a frame of " + std::to_string(body) + " bytes, at most " +
                                     std::to_string(kMostBody) + " go at once; send several");
   }
-  if (account_->bytes > 0 && account_->bytes + body > hub_.options().queue_limit) {
+  if (account_->bytes > hub_.options().queue_limit) {
     wants_room_ = true;
     return Error(Code::overloaded, "too many bytes wait to be sent");
   }

@@ -39,6 +39,8 @@ void settle_down() {
   });
 }
 
+constexpr const char* kOnDevice = " on ";
+
 struct Setting {
   const char* name;
   const char* value;
@@ -51,6 +53,8 @@ constexpr Setting kSettings[] = {
     {"RNDV_SCHEME", "get_zcopy"},
     // Small messages keep their order: one way for all.
     {"MAX_EAGER_LANES", "1"},
+    // UCX 1.13 ends the process when a peer resets a tcp connection under such a send.
+    {"ZCOPY_THRESH", "inf"},
     // The control connection knows better who is alive.
     {"KEEPALIVE_INTERVAL", "inf"},
     // No hooks in the program's allocator for memory that no GPU owns.
@@ -111,6 +115,11 @@ Result<std::unique_ptr<Context>> Context::open(const UcxOptions& options) {
   return std::unique_ptr<Context>(new Context(context));
 }
 
+Context::Context(::ucp_context* context)
+    : context_(context), has_devices_(std::ranges::any_of(fabrics(), [](const std::string& fabric) {
+        return fabric.find(kOnDevice) != std::string::npos;
+      })) {}
+
 Context::~Context() { ucp_cleanup(context_); }
 
 // UCX tells its resources to people only: "# resource 3 : md 2 dev 1 flags -- tcp/lo".
@@ -130,7 +139,7 @@ std::vector<std::string> Context::fabrics() const {
     const std::size_t start = line.rfind(' ', slash) + 1;
     std::string fabric = line.substr(start, slash - start);
     const std::string device = line.substr(slash + 1, line.find(' ', slash) - slash - 1);
-    if (!device.starts_with("memory")) fabric += " on " + device;
+    if (!device.starts_with("memory")) fabric += kOnDevice + device;
     if (std::ranges::find(found, fabric) == found.end()) found.push_back(std::move(fabric));
   }
   return found;

@@ -28,10 +28,13 @@ class Context {
   ::ucp_context* get() const { return context_; }
   // What it uses, for people.
   std::vector<std::string> fabrics() const;
+  // Whether any of that is more than memory.
+  bool has_devices() const { return has_devices_; }
 
  private:
-  explicit Context(::ucp_context* context) : context_(context) {}
+  explicit Context(::ucp_context* context);
   ::ucp_context* context_;
+  bool has_devices_;
 };
 
 }  // namespace muster::drivers::ucx

@@ -8,12 +8,15 @@ UcxConnection::UcxConnection(UcxHub& hub)
     : hub_(hub),
       key_(hub.enrol(*this)),
       account_(std::make_shared<Account>(Account{this, 0})),
+      turn_(*this, &UcxConnection::end_turn),
       room_(*this, &UcxConnection::tell_room),
       ending_(*this, &UcxConnection::tell_end) {}
 
 UcxConnection::~UcxConnection() {
   account_->connection = nullptr;
+  if (pair_ != nullptr) pair_->forget(*this);
   if (state_ != State::ended) hub_.dismiss(key_);
+  hub_.loop().forget(turn_);
   hub_.loop().forget(room_);
   hub_.loop().forget(ending_);
 }
@@ -50,7 +53,7 @@ void UcxConnection::on_greeting(const Greeting& greeting) {
   if (is_due && greeting.kind == Greeting::Kind::pair) {
     if (Status met = meet(greeting); !met) end(std::move(met).error().during("dial " + dialed_));
   } else if (is_due && greeting.kind == Greeting::Kind::go && pair_ != nullptr) {
-    start();
+    pair_->call_when_settled(*this);
   } else {
     end(Error(Code::invalid, "the peer says what is not due"));
   }
@@ -60,6 +63,7 @@ void UcxConnection::on_greeting(const Greeting& greeting) {
 // one, or to none yet, or to one that is gone.
 Status UcxConnection::meet(const Greeting& greeting) {
   const PairKey with{greeting.hub, greeting.hub == hub_.id()};
+  if (pair_ != nullptr) pair_->forget(*this);
   MUSTER_TRY(pair_, hub_.pair_with(with));
   if (pair_->is_connected() && pair_->remote() != greeting.pair) {
     MUSTER_TRY(pair_, hub_.new_pair_with(with));
@@ -75,6 +79,7 @@ Status UcxConnection::meet(const Greeting& greeting) {
 }
 
 void UcxConnection::start() {
+  if (state_ != State::meeting) return;
   state_ = State::open;
   if (deadline_) hub_.loop().stop(*deadline_);
   hub_.make_hot(*pair_);
@@ -118,6 +123,7 @@ void UcxConnection::end(Error why) {
   if (deadline_) hub_.loop().stop(*deadline_);
   waiting_.clear();
   incoming_.clear();
+  hub_.loop().forget(turn_);
   hub_.loop().forget(room_);
   if (line_) line_->close();
   hub_.loop().flush_later(ending_);
@@ -125,6 +131,7 @@ void UcxConnection::end(Error why) {
 
 void UcxConnection::tell_end() {
   line_.reset();
+  if (pair_ != nullptr) pair_->forget(*this);
   pair_.reset();
   if (sink_ != nullptr) sink_->on_closed(*why_);  // May destroy this.
 }

@@ -17,7 +17,7 @@
 
 namespace muster::drivers::ucx {
 
-class UcxConnection final : public net::Connection, private Line::Owner {
+class UcxConnection final : public net::Connection, private Line::Owner, private UcxPair::Waiter {
  public:
   explicit UcxConnection(UcxHub& hub);
   ~UcxConnection() override;
@@ -71,14 +71,19 @@ class UcxConnection final : public net::Connection, private Line::Owner {
 
   void on_greeting(const Greeting& greeting) override;
   void on_line_end(Error why) override;
+  void on_settled() override { start(); }
   Status meet(const Greeting& greeting);
   void start();
 
   void transmit(wire::Frame& frame);
   void tell_room();
-  bool has_room() const { return account_->bytes <= hub_.options().queue_limit / 2; }
+  void count_turn(std::size_t bytes);
+  void end_turn();
+  bool has_room() const {
+    return turn_bytes_ == 0 && account_->bytes <= hub_.options().queue_limit / 2;
+  }
 
-  Status take_record(std::uint32_t sequence, std::span<const std::byte> bytes);
+  Status take_record(std::span<const std::byte> bytes);
   Status take_small_parts(const ReadRecord& record, Incoming& incoming);
   Status find_places(const ReadRecord& record, Incoming& incoming);
   WritableBuffer* target_of(const MessageHeader& header, std::size_t size);
@@ -98,6 +103,9 @@ class UcxConnection final : public net::Connection, private Line::Owner {
   std::unique_ptr<loop::Timer> deadline_;
   State state_ = State::meeting;
   bool wants_room_ = false;
+  // Handed to UCX in this turn: a sender that UCX is faster than must let the
+  // loop have its turn all the same.
+  std::size_t turn_bytes_ = 0;
 
   std::deque<wire::Frame> waiting_;  // Until both have met.
   std::uint32_t next_out_ = 0;
@@ -106,6 +114,7 @@ class UcxConnection final : public net::Connection, private Line::Owner {
   std::uint32_t first_in_ = 0;
   std::uint64_t awaited_ = 0;  // Bytes that these still lack.
 
+  Call turn_;
   Call room_;
   Call ending_;
   std::optional<Error> why_;

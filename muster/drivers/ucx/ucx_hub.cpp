@@ -12,8 +12,8 @@ namespace {
 // How long UCX may take to end what it was at, before its worker goes all the
 // same. Over shared memory UCX 1.13 never ends some of the sends, which only read.
 constexpr auto kPatience = std::chrono::milliseconds(20);
-// The same while memory is still being written.
-constexpr auto kPatienceWithWriters = std::chrono::seconds(2);
+// The same while memory is still being written, or the two ends have hardly met.
+constexpr auto kLongPatience = std::chrono::seconds(2);
 constexpr auto kLookAgain = std::chrono::milliseconds(5);
 // So many times a pair may have nothing before it is left to its descriptor.
 constexpr std::uint32_t kQuiet = 64;
@@ -103,12 +103,16 @@ void UcxHub::retire(UcxPair* pair) {
 // Never from inside UCX.
 void UcxHub::bury() {
   for (Dying& dying : dying_) {
-    if (!std::exchange(dying.is_closing, true)) dying.pair->start_closing();
     dying.pair->progress();
+    if (dying.is_closing || !dying.pair->may_close()) continue;
+    dying.is_closing = true;
+    dying.since = loop_.now();
+    dying.pair->start_closing();
   }
   std::erase_if(dying_, [now = loop_.now()](const Dying& dying) {
-    const auto patience = dying.pair->is_written_to() ? kPatienceWithWriters : kPatience;
-    return dying.pair->is_idle() || now > dying.since + patience;
+    const bool is_short = dying.is_closing && !dying.pair->is_written_to();
+    const auto patience = is_short ? kPatience : kLongPatience;
+    return (dying.is_closing && dying.pair->is_idle()) || now > dying.since + patience;
   });
   if (!dying_.empty()) loop_.start(burial_, loop_.now() + kLookAgain);
 }
@@ -151,9 +155,11 @@ bool UcxHub::arm() {
 }
 
 void UcxHub::flush() {
-  for (const Slot& slot : slots_) {
-    if (slot.connection != nullptr) slot.connection->look_at_pair();
+  // By index, both: what is told may lead to more of them.
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].connection != nullptr) slots_[i].connection->look_at_pair();
   }
+  for (std::size_t i = 0; i < hot_.size(); ++i) hot_[i]->tell_settled();
 }
 
 void UcxHub::warn(std::string_view event, std::string_view detail) {

@@ -42,8 +42,9 @@ class UcxHub final : private loop::Poller, private loop::Flusher {
 
   // Looks at the pair itself from now on, instead of waiting for its descriptor.
   void make_hot(UcxPair& pair);
-  // Ends the connections of pairs that have failed, before the turn is over.
-  void tell_failures_later() { loop_.flush_later(*this); }
+  // Before the turn is over: ends the connections of pairs that have failed, and
+  // tells those who wait for others to settle.
+  void tell_news_later() { loop_.flush_later(*this); }
 
   // Hands on what has come by `pair`, now. Not from inside UCX.
   void drain(UcxPair& pair);

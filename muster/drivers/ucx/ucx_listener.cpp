@@ -15,7 +15,7 @@ constexpr int kMostPairs = 4;
 
 }  // namespace
 
-class UcxListener::Guest final : private Line::Owner {
+class UcxListener::Guest final : private Line::Owner, private UcxPair::Waiter {
  public:
   Guest(UcxListener& listener, std::unique_ptr<net::Connection> connection)
       : listener_(listener),
@@ -25,6 +25,11 @@ class UcxListener::Guest final : private Line::Owner {
     loop::Loop& loop = listener.hub_.loop();
     loop.start(timer_, loop.now() + listener.hub_.options().meeting_timeout);
   }
+  ~Guest() {
+    if (pair_ != nullptr) pair_->forget(*this);
+  }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
   net::Sink& sink() { return line_->sink(); }
 
  private:
@@ -65,6 +70,7 @@ class UcxListener::Guest final : private Line::Owner {
   Status settle(const Greeting& greeting) {
     if (greeting.hub != with_.peer) return Error(Code::invalid, "it has become another");
     const bool is_stale = pair_->is_connected() && pair_->remote() != greeting.pair;
+    pair_->forget(*this);
     if (is_stale || pair_->failure()) {
       if (++pairs_ == kMostPairs) return Error(Code::overloaded, "its pairs do not last");
       MUSTER_TRY(pair_, listener_.hub_.new_pair_with(with_));
@@ -72,9 +78,11 @@ class UcxListener::Guest final : private Line::Owner {
       return ok();
     }
     if (!pair_->is_connected()) MUSTER_TRY_OK(pair_->connect(greeting.pair, greeting.worker));
-    welcome();
+    pair_->call_when_settled(*this);
     return ok();
   }
+
+  void on_settled() override { welcome(); }
 
   // The end of this guest.
   void welcome() {

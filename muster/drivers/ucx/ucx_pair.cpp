@@ -60,6 +60,15 @@ struct UcxPair::Calls {
     return connection->on_part(message, data, size) ? UCS_INPROGRESS : UCS_OK;
   }
 
+  static ucs_status_t on_probe(void* pair, const void*, std::size_t, void*, std::size_t,
+                               const ucp_am_recv_param_t*) {
+    UcxPair& self = *static_cast<UcxPair*>(pair);
+    self.saw_traffic();
+    self.was_heard_ = true;
+    self.hub_.tell_news_later();
+    return UCS_OK;
+  }
+
   static void on_sent(void* request, ucs_status_t status, void* user) {
     Outgoing& outgoing = *static_cast<Outgoing*>(user);
     ucp_request_free(request);
@@ -113,6 +122,9 @@ Status UcxPair::open() {
   if (auto set = Calls::listen(worker_, Kind::part, &Calls::on_part, *this); set != UCS_OK) {
     return ucx_error(Code::internal, "listen to parts", set);
   }
+  if (auto set = Calls::listen(worker_, Kind::probe, &Calls::on_probe, *this); set != UCS_OK) {
+    return ucx_error(Code::internal, "listen to probes", set);
+  }
   ucp_address_t* address = nullptr;
   std::size_t size = 0;
   if (auto got = ucp_worker_get_address(worker_, &address, &size); got != UCS_OK) {
@@ -161,7 +173,25 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
   remote_ = remote;
   seal_.close();
   hub_.make_hot(*this);
+  std::unique_ptr<Outgoing> probe = take_outgoing();
+  probe->account = own_;
+  send(Kind::probe, std::move(probe), {});
   return ok();
+}
+
+void UcxPair::call_when_settled(Waiter& waiter) {
+  if (is_settled()) return waiter.on_settled();
+  waiters_.push_back(&waiter);
+}
+
+void UcxPair::tell_settled() {
+  if (!is_settled()) return;
+  // One after the other: each may make others forget.
+  while (!waiters_.empty()) {
+    Waiter* const waiter = waiters_.back();
+    waiters_.pop_back();
+    waiter->on_settled();
+  }
 }
 
 void UcxPair::saw_traffic() {
@@ -198,7 +228,7 @@ void UcxPair::send(Kind kind, std::unique_ptr<Outgoing> outgoing,
   ucp_request_param_t param{};
   param.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = kind == Kind::record ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
+  param.flags = kind == Kind::part ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
   param.cb.send = &Calls::on_sent;
   param.user_data = &message;
   message.account->bytes += message.charge;
@@ -217,6 +247,10 @@ void UcxPair::finish(Outgoing& outgoing, int status) {
   done->part = Buffer();
   if (spare_.size() < kMostSpare) spare_.push_back(std::move(done));
   if (status != UCS_OK) set_failed(status);
+  if (account == own_ && status == UCS_OK) {
+    was_probed_ = true;
+    hub_.tell_news_later();
+  }
   if (account->connection != nullptr) account->connection->on_sent();
 }
 
@@ -248,7 +282,11 @@ void UcxPair::finish(Fetch& fetch, int status) {
 void UcxPair::set_failed(int status) {
   if (failure_) return;
   failure_ = ucx_error(Code::unavailable, "carry frames by UCX", status);
-  hub_.tell_failures_later();
+  hub_.tell_news_later();
+}
+
+bool UcxPair::may_close() const {
+  return endpoint_ == nullptr || failure_ || is_settled() || !hub_.context().has_devices();
 }
 
 void UcxPair::start_closing() {

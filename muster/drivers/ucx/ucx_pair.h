@@ -38,7 +38,15 @@ struct PairKey {
 class UcxPair final : private loop::FdHandler {
  public:
   // What a message is, as UCX numbers them.
-  enum class Kind : std::uint8_t { record = 1, part = 2 };
+  enum class Kind : std::uint8_t { record = 1, part = 2, probe = 3 };
+
+  class Waiter {
+   public:
+    virtual void on_settled() = 0;
+
+   protected:
+    ~Waiter() = default;
+  };
 
   static Result<std::unique_ptr<UcxPair>> make(UcxHub& hub, const PairKey& key);
   ~UcxPair();
@@ -53,6 +61,14 @@ class UcxPair final : private loop::FdHandler {
   Status connect(std::uint64_t remote, const Buffer& address);
   bool is_connected() const { return endpoint_ != nullptr; }
   std::uint64_t remote() const { return remote_; }
+
+  // Both ends have heard of each other by UCX itself. Only then is there anything
+  // else to carry: UCX 1.13 ends the process where it is left in the middle.
+  bool is_settled() const { return was_heard_ && was_probed_; }
+  // Now if it is, else later, never from inside UCX.
+  void call_when_settled(Waiter& waiter);
+  void forget(Waiter& waiter) { std::erase(waiters_, &waiter); }
+  void tell_settled();
 
   std::unique_ptr<Outgoing> take_outgoing();
   // The message is `bytes`, which `outgoing` keeps, and its header. Afterwards
@@ -71,6 +87,8 @@ class UcxPair final : private loop::FdHandler {
 
   // Its descriptor tells nobody any more.
   void stop_watching();
+  // Settled, or with nothing that could be left in the middle.
+  bool may_close() const;
   // Ends it by force. Then progress() until it is idle, or long enough.
   void start_closing();
 
@@ -104,6 +122,10 @@ class UcxPair final : private loop::FdHandler {
   InFlight<Fetch> fetches_;
   std::vector<std::unique_ptr<Outgoing>> spare_;
   std::optional<Error> failure_;
+  std::shared_ptr<Account> own_ = std::make_shared<Account>();  // For what is the pair's own.
+  std::vector<Waiter*> waiters_;
+  bool was_heard_ = false;   // The peer's probe came,
+  bool was_probed_ = false;  // and ours has left.
 };
 
 }  // namespace muster::drivers::ucx

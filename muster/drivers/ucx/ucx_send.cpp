@@ -26,7 +26,8 @@ Status UcxConnection::send(wire::Frame& frame) {
     return Error(Code::invalid, "a frame of " + std::to_string(body) + " bytes, at most " +
                                     std::to_string(kMostBody) + " go at once; send several");
   }
-  if (account_->bytes > hub_.options().queue_limit) {
+  const std::size_t limit = hub_.options().queue_limit;
+  if (account_->bytes > limit || turn_bytes_ > limit) {
     wants_room_ = true;
     return Error(Code::overloaded, "too many bytes wait to be sent");
   }
@@ -50,6 +51,7 @@ void UcxConnection::transmit(wire::Frame& frame) {
     if (at == nullptr) return end(Error(Code::overloaded, "no memory for a frame"));
   }
   write_record(frame, at);
+  count_turn(size + frame.body_size());
   const MessageHeader header{peer_key_, next_out_++, 0};
   outgoing->header = header;
   outgoing->account = account_;
@@ -67,8 +69,18 @@ void UcxConnection::transmit(wire::Frame& frame) {
   frame.parts.clear();
 }
 
+void UcxConnection::count_turn(std::size_t bytes) {
+  if (turn_bytes_ == 0) hub_.loop().flush_later(turn_);
+  turn_bytes_ += bytes;
+}
+
+void UcxConnection::end_turn() {
+  turn_bytes_ = 0;
+  on_sent();
+}
+
 void UcxConnection::on_sent() {
-  if (wants_room_ && state_ == State::open && has_room()) hub_.loop().flush_later(room_);
+  if (wants_room_ && state_ == State::open && has_room()) hub_.loop().flush_soon(room_);
 }
 
 void UcxConnection::tell_room() {

@@ -99,8 +99,14 @@ void UcxConnection::on_line_end(Error why) {
   end(std::move(why));
 }
 
+// Until both have met, the listener may offer another one.
 void UcxConnection::look_at_pair() {
-  if (pair_ != nullptr && pair_->failure()) end(*pair_->failure());
+  if (state_ == State::open && pair_->failure()) end(*pair_->failure());
+}
+
+void UcxConnection::on_settled() {
+  if (pair_->failure()) return end(Error(*pair_->failure()).during("dial " + dialed_));
+  start();
 }
 
 void UcxConnection::fail(Error why) {

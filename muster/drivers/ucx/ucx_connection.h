@@ -71,7 +71,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
 
   void on_greeting(const Greeting& greeting) override;
   void on_line_end(Error why) override;
-  void on_settled() override { start(); }
+  void on_settled() override;
   Status meet(const Greeting& greeting);
   void start();
 

@@ -11,10 +11,10 @@ namespace {
 
 // How long UCX may take to end what it was at, before its worker goes all the
 // same. Over shared memory UCX 1.13 never ends some of the sends, which only read.
-constexpr auto kPatience = std::chrono::milliseconds(20);
+constexpr auto kPatience = std::chrono::milliseconds(5);
 // The same while memory is still being written, or the two ends have hardly met.
 constexpr auto kLongPatience = std::chrono::seconds(2);
-constexpr auto kLookAgain = std::chrono::milliseconds(5);
+constexpr auto kLookAgain = std::chrono::milliseconds(1);
 // So many times a pair may have nothing before it is left to its descriptor.
 constexpr std::uint32_t kQuiet = 64;
 constexpr std::size_t kMostSteps = 100;

@@ -71,18 +71,23 @@ class UcxListener::Guest final : private Line::Owner, private UcxPair::Waiter {
     if (greeting.hub != with_.peer) return Error(Code::invalid, "it has become another");
     const bool is_stale = pair_->is_connected() && pair_->remote() != greeting.pair;
     pair_->forget(*this);
-    if (is_stale || pair_->failure()) {
-      if (++pairs_ == kMostPairs) return Error(Code::overloaded, "its pairs do not last");
-      MUSTER_TRY(pair_, listener_.hub_.new_pair_with(with_));
-      offer_pair();
-      return ok();
-    }
+    if (is_stale || pair_->failure()) return offer_another();
     if (!pair_->is_connected()) MUSTER_TRY_OK(pair_->connect(greeting.pair, greeting.worker));
     pair_->call_when_settled(*this);
     return ok();
   }
 
-  void on_settled() override { welcome(); }
+  void on_settled() override {
+    if (!pair_->failure()) return welcome();
+    if (const Status offered = offer_another(); !offered) refuse(offered.error());
+  }
+
+  Status offer_another() {
+    if (++pairs_ == kMostPairs) return Error(Code::overloaded, "its pairs do not last");
+    MUSTER_TRY(pair_, listener_.hub_.new_pair_with(with_));
+    offer_pair();
+    return ok();
+  }
 
   // The end of this guest.
   void welcome() {

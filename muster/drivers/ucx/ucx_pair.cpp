@@ -180,12 +180,12 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
 }
 
 void UcxPair::call_when_settled(Waiter& waiter) {
-  if (is_settled()) return waiter.on_settled();
+  if (is_settled() || failure_) return waiter.on_settled();
   waiters_.push_back(&waiter);
 }
 
 void UcxPair::tell_settled() {
-  if (!is_settled()) return;
+  if (!is_settled() && !failure_) return;
   // One after the other: each may make others forget.
   while (!waiters_.empty()) {
     Waiter* const waiter = waiters_.back();

@@ -42,6 +42,7 @@ class UcxPair final : private loop::FdHandler {
 
   class Waiter {
    public:
+    // It is settled, or has failed.
     virtual void on_settled() = 0;
 
    protected:

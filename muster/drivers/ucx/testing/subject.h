@@ -10,10 +10,10 @@
 
 namespace muster::drivers::ucx::testing {
 
-// Any will do, as long as both ends know it.
+// With a token that both ends know.
 std::unique_ptr<net::Driver> make_control(loop::Loop& loop);
 
-// Over those fabrics, or over what MUSTER_UCX_FABRICS and MUSTER_UCX_DEVICES name.
+// Over those fabrics.
 std::unique_ptr<net::Driver> make_ucx(loop::Loop& loop, const std::string& fabrics,
                                       UcxOptions options = {});
 

@@ -46,6 +46,7 @@ std::string to_json(const std::vector<Measurement>& rows) {
 Status run(const Options& options) {
   if (!options.measure) {
     for (const std::string& scheme : schemes()) fmt::print("{}\n", scheme);
+    for (const std::string& note : notes()) fmt::print("{}\n", note);
     return ok();
   }
   std::vector<Measurement> rows;

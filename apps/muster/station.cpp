@@ -2,10 +2,42 @@
 
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/ucx/ucx.h"
+#include "muster/net/token_source.h"
 
 namespace muster::app {
 
-std::vector<std::string> schemes() { return {"shm", "tcp"}; }
+namespace {
+
+// Over tcp they meet, for which both need a token of the usual size.
+Result<std::unique_ptr<net::Driver>> make_ucx(loop::Loop& loop, const std::string& token) {
+  const auto bytes = std::as_bytes(std::span(token));
+  std::vector<std::byte> secret(net::kTokenSize);
+  for (std::size_t i = 0; i < bytes.size(); ++i) secret[i % secret.size()] ^= bytes[i];
+  MUSTER_TRY(auto tokens, net::make_fixed_tokens({{1, std::move(secret)}}));
+  return drivers::make_ucx_driver(
+      loop, drivers::make_tcp_driver(loop, {.tls = {.tokens = std::move(tokens)}}));
+}
+
+bool has_ports(const std::string& scheme) { return scheme == "tcp" || scheme == "ucx"; }
+
+}  // namespace
+
+std::vector<std::string> schemes() {
+  std::vector<std::string> found = {"shm", "tcp"};
+  if (drivers::ucx_fabrics()) found.emplace_back("ucx");
+  return found;
+}
+
+std::vector<std::string> notes() {
+  const Result<std::vector<std::string>> fabrics = drivers::ucx_fabrics();
+  if (!fabrics) return {"ucx: " + fabrics.error().message()};
+  std::string note = "ucx, when named, over";
+  for (const std::string& fabric : *fabrics) {
+    note += (&fabric == &fabrics->front() ? " " : ", ") + fabric;
+  }
+  return {note};
+}
 
 Result<std::unique_ptr<Station>> Station::make(const std::string& token) {
   std::unique_ptr<Station> made(new Station);
@@ -14,6 +46,7 @@ Result<std::unique_ptr<Station>> Station::make(const std::string& token) {
   MUSTER_TRY(auto shm, drivers::make_shm_driver(*made->loop_));
   made->drivers_.push_back(std::move(shm));
   made->drivers_.push_back(drivers::make_tcp_driver(*made->loop_));
+  if (auto ucx = make_ucx(*made->loop_, token)) made->drivers_.push_back(*std::move(ucx));
   net::EndpointOptions options;
   const auto bytes = std::as_bytes(std::span(token));
   options.token.assign(bytes.begin(), bytes.end());
@@ -34,7 +67,7 @@ Station::~Station() {
 
 Result<std::string> Station::listen(const std::string& scheme) {
   MUSTER_TRY(const net::Address address,
-             net::Address::parse(scheme == "tcp" ? "tcp://127.0.0.1:0" : scheme + "://*"));
+             net::Address::parse(scheme + (has_ports(scheme) ? "://127.0.0.1:0" : "://*")));
   MUSTER_TRY(const auto actual, conversation_->listen(std::span(&address, 1)));
   return actual.front().to_string();
 }

@@ -1,9 +1,9 @@
 // The ucx driver over verbs. Runs where there is an RDMA device: the guest of
 // tests/rdma/run_in_guest, or a machine that has one.
 
-#include "muster/drivers/ucx/testing/subject.h"
 #include "muster/net/testing/driver_suite.h"
 #include "muster/net/testing/link_suite.h"
+#include "tests/ucx/subject.h"
 
 namespace muster::net::testing {
 namespace {

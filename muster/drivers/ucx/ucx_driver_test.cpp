@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "muster/drivers/tcp/tcp.h"
-#include "muster/drivers/ucx/testing/subject.h"
 #include "muster/drivers/ucx/ucx.h"
 #include "muster/net/testing/driver_suite.h"
 #include "muster/net/token.h"
 #include "muster/net/token_source.h"
+#include "tests/ucx/subject.h"
 
 namespace muster::drivers::ucx {
 namespace {

@@ -1,8 +1,8 @@
 #include "muster/drivers/ucx/ucx.h"
 
-#include "muster/drivers/ucx/testing/subject.h"
 #include "muster/net/testing/driver_suite.h"
 #include "muster/net/testing/link_suite.h"
+#include "tests/ucx/subject.h"
 
 namespace muster::net::testing {
 namespace {

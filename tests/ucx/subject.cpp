@@ -1,4 +1,4 @@
-#include "muster/drivers/ucx/testing/subject.h"
+#include "tests/ucx/subject.h"
 
 #include <utility>
 #include <vector>

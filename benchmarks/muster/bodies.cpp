@@ -125,6 +125,7 @@ Report handover(const Options& options, std::size_t size) {
 Report shm_copied(const Options& options) { return copied(options, kShm); }
 Report shm_noptrace(const Options& options) { return copied(options, kShmNoPtrace); }
 Report tcp_large(const Options& options) { return copied(options, kTcp); }
+Report ucx_large(const Options& options) { return copied(options, kUcx); }
 Report tls_large(const Options& options) { return copied(options, kTls); }
 
 Report shm_inplace(const Options& options) {

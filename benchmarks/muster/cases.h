@@ -19,6 +19,8 @@ Report shm_noptrace(const Options& options);
 Report tcp_large(const Options& options);
 Report tls_awake(const Options& options);
 Report tls_large(const Options& options);
+Report ucx_awake(const Options& options);
+Report ucx_large(const Options& options);
 Report shm_crowd(const Options& options);
 Report memory_link(const Options& options);
 Report memory_1000(const Options& options);

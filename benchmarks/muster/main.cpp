@@ -19,6 +19,8 @@ constexpr Case kCases[] = {
     {"tcp.large", tcp_large},
     {"tls.rtt.awake", tls_awake},
     {"tls.large", tls_large},
+    {"ucx.rtt.awake", ucx_awake},
+    {"ucx.large", ucx_large},
     {"shm.crowd", shm_crowd},
     {"memory.link", memory_link},
     {"memory.1000", memory_1000},

@@ -20,6 +20,8 @@ inline constexpr Way kShm{"shm://*"};
 inline constexpr Way kShmNoPtrace{"shm://*", false};
 inline constexpr Way kTcp{"tcp://127.0.0.1:0"};
 inline constexpr Way kTls{"tcp://127.0.0.1:0?tls=on"};
+// Over what UCX has within a host.
+inline constexpr Way kUcx{"ucx://127.0.0.1:0"};
 
 class Node {
  public:

@@ -82,6 +82,7 @@ Report shm_parked(const Options& options) { return round_trips(options, kShm, ti
 Report tcp_awake(const Options& options) { return round_trips(options, kTcp, time_awake); }
 Report tcp_parked(const Options& options) { return round_trips(options, kTcp, time_parked); }
 Report tls_awake(const Options& options) { return round_trips(options, kTls, time_awake); }
+Report ucx_awake(const Options& options) { return round_trips(options, kUcx, time_awake); }
 Report shm_stream(const Options& options) { return stream(options, kShm); }
 Report tcp_stream(const Options& options) { return stream(options, kTcp); }
 

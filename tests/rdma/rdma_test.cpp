@@ -13,7 +13,11 @@ Address loopback() { return {"ucx", "127.0.0.1", 0, 0}; }
 Subject over(std::string name, const char* fabrics, Sides sides = Sides::together) {
   return make_subject(
       std::move(name),
-      [fabrics](loop::Loop& loop) { return drivers::ucx::testing::make_ucx(loop, fabrics); },
+      [fabrics](loop::Loop& loop) {
+        // The emulated machine takes seconds to make a queue pair.
+        return drivers::ucx::testing::make_ucx(loop, fabrics,
+                                               {.meeting_timeout = std::chrono::minutes(1)});
+      },
       loopback, sides);
 }
 

@@ -139,6 +139,7 @@ std::vector<std::string> Context::fabrics() const {
     const std::size_t start = line.rfind(' ', slash) + 1;
     std::string fabric = line.substr(start, slash - start);
     const std::string device = line.substr(slash + 1, line.find(' ', slash) - slash - 1);
+    if (fabric == "self") continue;  // Knows no end by force, so it is never used.
     if (!device.starts_with("memory")) fabric += kOnDevice + device;
     if (std::ranges::find(found, fabric) == found.end()) found.push_back(std::move(fabric));
   }

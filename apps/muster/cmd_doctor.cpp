@@ -83,6 +83,7 @@ Status run(const Options& options) {
       fmt::print("{:<8}{}\n", scheme, reach_of(scheme));
     }
     for (const std::string& missing : missing_drivers()) fmt::print("no {}\n", missing);
+    for (const std::string& note : notes()) fmt::print("{}\n", note);
     return ok();
   }
   std::vector<Measurement> rows;

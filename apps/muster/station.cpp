@@ -2,14 +2,45 @@
 
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/ucx/ucx.h"
 #include "muster/drivers/zmq/zmq.h"
+#include "muster/net/token_source.h"
 
 namespace muster::app {
+
+namespace {
+
+// Over tcp they meet, for which both need a token of the usual size.
+Result<std::unique_ptr<net::Driver>> make_ucx(loop::Loop& loop, const std::string& token) {
+  const auto bytes = std::as_bytes(std::span(token));
+  std::vector<std::byte> secret(net::kTokenSize);
+  for (std::size_t i = 0; i < bytes.size(); ++i) secret[i % secret.size()] ^= bytes[i];
+  MUSTER_TRY(auto tokens, net::make_fixed_tokens({{1, std::move(secret)}}));
+  return drivers::make_ucx_driver(
+      loop, drivers::make_tcp_driver(loop, {.tls = {.tokens = std::move(tokens)}}));
+}
+
+bool has_ports(const std::string& scheme) {
+  return scheme == "tcp" || scheme == "zmq" || scheme == "ucx";
+}
+
+}  // namespace
 
 std::vector<std::string> schemes() {
   std::vector<std::string> found = {"shm", "tcp"};
   if (drivers::check_zmq()) found.emplace_back("zmq");
+  if (drivers::ucx_fabrics()) found.emplace_back("ucx");
   return found;
+}
+
+std::vector<std::string> notes() {
+  const Result<std::vector<std::string>> fabrics = drivers::ucx_fabrics();
+  if (!fabrics) return {"ucx: " + fabrics.error().message()};
+  std::string note = "ucx, when named, over";
+  for (const std::string& fabric : *fabrics) {
+    note += (&fabric == &fabrics->front() ? " " : ", ") + fabric;
+  }
+  return {note};
 }
 
 std::vector<std::string> missing_drivers() {
@@ -29,6 +60,7 @@ Result<std::unique_ptr<Station>> Station::make(const std::string& token,
   made->drivers_.push_back(std::move(shm));
   made->drivers_.push_back(drivers::make_inproc_driver(*made->loop_, {.hub = std::move(hub)}));
   made->drivers_.push_back(drivers::make_tcp_driver(*made->loop_));
+  if (auto ucx = make_ucx(*made->loop_, token)) made->drivers_.push_back(*std::move(ucx));
   net::EndpointOptions options;
   const auto bytes = std::as_bytes(std::span(token));
   options.token.assign(bytes.begin(), bytes.end());
@@ -50,9 +82,8 @@ Station::~Station() {
 }
 
 Result<std::string> Station::listen(const std::string& scheme) {
-  const bool has_ports = scheme == "tcp" || scheme == "zmq";
   MUSTER_TRY(const net::Address address,
-             net::Address::parse(scheme + (has_ports ? "://127.0.0.1:0" : "://*")));
+             net::Address::parse(scheme + (has_ports(scheme) ? "://127.0.0.1:0" : "://*")));
   MUSTER_TRY(const auto actual, conversation_->listen(std::span(&address, 1)));
   return actual.front().to_string();
 }

@@ -36,9 +36,13 @@ class Station {
   std::unique_ptr<net::Conversation> conversation_;
 };
 
-// The drivers of this build that two processes can use, fastest first.
+// The drivers of this build and machine that two processes can use: those that
+// are chosen by themselves, fastest first, then those that are used when named.
 std::vector<std::string> schemes();
 // Those that it lacks, each with what to install.
 std::vector<std::string> missing_drivers();
+
+// What else there is to say of them, a line each: fabrics, and what is missing.
+std::vector<std::string> notes();
 
 }  // namespace muster::app

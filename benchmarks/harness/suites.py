@@ -8,11 +8,11 @@ ZMQ = Peer("zmq")
 DRIVERS = Suite(
     "drivers",
     (
-        Case("shm.rtt.awake", (Peer("raw", 0.5), Peer("zmq", 40), NNG)),
+        Case("shm.rtt.awake", (Peer("raw", 0.5), Peer("zmq", 40), Peer("ucx", 0.6), NNG)),
         Case("shm.rtt.parked", (Peer("raw", 0.85), ZMQ, NNG)),
-        Case("tcp.rtt.awake", (Peer("raw", 0.77), Peer("zmq", 8), NNG)),
+        Case("tcp.rtt.awake", (Peer("raw", 0.77), Peer("zmq", 8), Peer("ucx", 0.9), NNG)),
         Case("tcp.rtt.parked", (Peer("raw", 0.87), ZMQ, NNG)),
-        Case("shm.stream", (Peer("zmq", 6), NNG)),
+        Case("shm.stream", (Peer("zmq", 6), Peer("ucx", 1.2), NNG)),
         Case("tcp.stream", (Peer("zmq", 4), NNG)),
         Case("shm.large.inplace", (Peer("raw", 0.9),)),
         Case("shm.handover.64K", limits=(Limit(20, "us"),)),
@@ -31,6 +31,9 @@ DRIVERS = Suite(
         Case("zmq.curve.rtt", (Peer("zmq", 0.85, case="curve.rtt"),)),
         Case("zmq.curve.stream", (Peer("zmq", 0.85, case="curve.stream"),)),
         Case("zmq.curve.large", (Peer("zmq", 0.85, case="curve.large"),)),
+        # Over posix and cma, as UCX's own.
+        Case("ucx.rtt.awake", (Peer("ucx", 0.5),)),
+        Case("ucx.large", (Peer("ucx", 0.85),)),
         Case(
             "shm.crowd",
             (Peer("zmq", 1.5),),

@@ -127,6 +127,7 @@ Report shm_noptrace(const Options& options) { return copied(options, kShmNoPtrac
 Report tcp_large(const Options& options) { return copied(options, kTcp); }
 Report zmq_large(const Options& options) { return copied(options, kZmq); }
 Report curve_large(const Options& options) { return copied(options, kCurve); }
+Report ucx_large(const Options& options) { return copied(options, kUcx); }
 Report tls_large(const Options& options) { return copied(options, kTls); }
 
 Report shm_inplace(const Options& options) {

@@ -25,6 +25,8 @@ Report zmq_large(const Options& options);
 Report curve_rtt(const Options& options);
 Report curve_stream(const Options& options);
 Report curve_large(const Options& options);
+Report ucx_awake(const Options& options);
+Report ucx_large(const Options& options);
 Report shm_crowd(const Options& options);
 Report memory_link(const Options& options);
 Report memory_1000(const Options& options);

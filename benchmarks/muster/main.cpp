@@ -25,6 +25,8 @@ constexpr Case kCases[] = {
     {"zmq.curve.rtt", curve_rtt},
     {"zmq.curve.stream", curve_stream},
     {"zmq.curve.large", curve_large},
+    {"ucx.rtt.awake", ucx_awake},
+    {"ucx.large", ucx_large},
     {"shm.crowd", shm_crowd},
     {"memory.link", memory_link},
     {"memory.1000", memory_1000},

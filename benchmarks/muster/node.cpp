@@ -5,6 +5,7 @@
 #include "benchmarks/common/fail.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/ucx/ucx.h"
 #include "muster/drivers/zmq/zmq.h"
 
 namespace muster::bench::ours {
@@ -36,6 +37,10 @@ Node::Node(const Way& way) : way_(way), loop_(must(loop::Loop::make())) {
     driver_ = must(drivers::make_shm_driver(*loop_, {.use_process_vm = way.use_process_vm}));
   } else if (std::string_view(way.address).starts_with("zmq")) {
     driver_ = drivers::make_zmq_driver(*loop_, {.tokens = tokens()});
+  } else if (std::string_view(way.address).starts_with("ucx")) {
+    driver_ = must(drivers::make_ucx_driver(
+        *loop_, drivers::make_tcp_driver(*loop_, {.tls = {.tokens = tokens()}}),
+        {.fabrics = "posix,cma"}));
   } else {
     driver_ = drivers::make_tcp_driver(*loop_, {.tls = {.tokens = tokens()}});
   }

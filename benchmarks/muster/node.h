@@ -22,6 +22,8 @@ inline constexpr Way kTcp{"tcp://127.0.0.1:0"};
 inline constexpr Way kTls{"tcp://127.0.0.1:0?tls=on"};
 inline constexpr Way kZmq{"zmq://127.0.0.1:0?curve=off"};
 inline constexpr Way kCurve{"zmq://127.0.0.1:0"};
+// Over what UCX has within a host.
+inline constexpr Way kUcx{"ucx://127.0.0.1:0"};
 
 class Node {
  public:

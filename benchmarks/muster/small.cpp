@@ -86,6 +86,7 @@ Report zmq_rtt(const Options& options) { return round_trips(options, kZmq, time_
 Report curve_rtt(const Options& options) { return round_trips(options, kCurve, time_awake); }
 Report zmq_stream(const Options& options) { return stream(options, kZmq); }
 Report curve_stream(const Options& options) { return stream(options, kCurve); }
+Report ucx_awake(const Options& options) { return round_trips(options, kUcx, time_awake); }
 Report shm_stream(const Options& options) { return stream(options, kShm); }
 Report tcp_stream(const Options& options) { return stream(options, kTcp); }
 

@@ -22,6 +22,9 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
+// Elsewhere all that follows :// is a name.
+bool has_ports(std::string_view scheme) { return scheme == "tcp" || scheme == "ucx"; }
+
 }  // namespace
 
 Result<Address> Address::parse(std::string_view text) {

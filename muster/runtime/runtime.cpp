@@ -4,6 +4,7 @@
 
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/ucx/ucx.h"
 #include "muster/drivers/zmq/zmq.h"
 
 namespace muster {
@@ -24,6 +25,12 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
   made->drivers_.push_back(drivers::make_tcp_driver(loop, {.tls = {.tokens = made->tokens_}}));
   // For addresses that name it; it starts nothing before.
   made->drivers_.push_back(drivers::make_zmq_driver(loop, {.tokens = made->tokens_}));
+  if (options.ucx) {
+    MUSTER_TRY(auto ucx,
+               drivers::make_ucx_driver(
+                   loop, drivers::make_tcp_driver(loop, {.tls = {.tokens = made->tokens_}})));
+    made->drivers_.push_back(std::move(ucx));
+  }
   made->registry_ = registries::make_embedded_registry(loop, options.registry);
   return made;
 }

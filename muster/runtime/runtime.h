@@ -28,6 +28,9 @@ struct RuntimeOptions {
   // Where the token is found, if not in the usual places.
   net::TokenOptions token = {};
   registries::EmbeddedOptions registry = {};
+  // Also the ucx driver, for addresses that name it: on fabrics that are trusted.
+  // Code::unsupported says what is missing.
+  bool ucx = false;
 };
 
 class Runtime {

@@ -128,7 +128,7 @@ void ProcessSuite::kill_one_peer(Host& host, std::uint64_t chance) {
 
   EXPECT_TRUE(run_until([&] { return near.is_closed(); }));
   EXPECT_LT(near.loop().now() - killed, kSoon);
-  EXPECT_EQ(near.closed_with(), Code::unavailable);
+  EXPECT_EQ(near.closed_with(), Code::unavailable) << (near.why ? near.why->describe() : "");
   EXPECT_EQ(*child->wait(), -SIGKILL);
   near.drop();
 }

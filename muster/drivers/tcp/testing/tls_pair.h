@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "muster/drivers/tcp/socket_address.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/testing/raw_tls.h"
+#include "muster/net/socket_address.h"
 #include "muster/net/testing/pattern.h"
 
 namespace muster::drivers::tcp::testing {

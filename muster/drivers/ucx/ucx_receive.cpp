@@ -1,0 +1,123 @@
+// The receiving half of a connection. Called from inside UCX; nothing the peer
+// says is believed.
+
+#include <algorithm>
+#include <cstring>
+
+#include "muster/drivers/ucx/ucx_connection.h"
+
+namespace muster::drivers::ucx {
+namespace {
+
+// A peer has no more than its queue and one frame under way; this is far more.
+constexpr std::uint64_t kMostAwaited = std::uint64_t{1} << 30;
+
+}  // namespace
+
+void UcxConnection::on_record(std::uint32_t sequence, std::span<const std::byte> bytes) {
+  // An end that has lost its way to the peer drops long records, and lets short
+  // ones pass.
+  if (sequence != next_in_) return end(Error(Code::unavailable, "the peer's frames get lost"));
+  if (Status taken = take_record(bytes); !taken) return fail(std::move(taken).error());
+  deliver();
+}
+
+Status UcxConnection::take_record(std::span<const std::byte> bytes) {
+  ++next_in_;
+  ReadRecord& record = hub_.scratch();
+  MUSTER_TRY_OK(read_record(bytes, record));
+  Incoming& incoming = incoming_.emplace_back();
+  incoming.frame.head = record.head;
+  MUSTER_TRY_OK(take_small_parts(record, incoming));
+  if (record.large > 0) MUSTER_TRY_OK(find_places(record, incoming));
+  return ok();
+}
+
+// The small parts lie in one piece of memory.
+Status UcxConnection::take_small_parts(const ReadRecord& record, Incoming& incoming) {
+  Buffer joined;
+  if (!record.small.empty()) {
+    WritableBuffer memory = hub_.pool().take(record.small.size());
+    if (memory.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
+    std::memcpy(memory.data(), record.small.data(), record.small.size());
+    joined = std::move(memory).freeze();
+  }
+  std::size_t offset = 0;
+  for (const std::uint64_t size : record.sizes) {
+    if (size == 0 || travels_alone(size)) {
+      incoming.frame.parts.push_back(Buffer());
+    } else {
+      incoming.frame.parts.push_back(joined.slice(offset, size));
+      offset += padded(size);
+    }
+  }
+  return ok();
+}
+
+Status UcxConnection::find_places(const ReadRecord& record, Incoming& incoming) {
+  awaited_ += record.large;
+  if (awaited_ > kMostAwaited)
+    return Error(Code::invalid, "more parts under way than there can be");
+  const std::vector<std::uint64_t> sizes = record.sizes;  // A sink may use the scratch anew.
+  incoming.targets.resize(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (!travels_alone(sizes[i])) continue;
+    WritableBuffer target = sink_->place(incoming.frame.head, i, sizes[i]);
+    if (state_ == State::ended) return ok();
+    if (target.size() != sizes[i]) target = hub_.pool().take(sizes[i]);
+    if (target.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
+    incoming.targets[i] = std::move(target);
+    ++incoming.missing;
+  }
+  return ok();
+}
+
+// Where that part shall go; null, and the end, if it is not awaited.
+WritableBuffer* UcxConnection::target_of(const MessageHeader& header, std::size_t size) {
+  const std::uint32_t index = header.sequence - first_in_;
+  if (index < incoming_.size() && header.part < incoming_[index].targets.size()) {
+    WritableBuffer& target = incoming_[index].targets[header.part];
+    if (target.data() != nullptr && target.size() == size) return &target;
+  }
+  fail(Error(Code::invalid, "a part that nobody waits for"));
+  return nullptr;
+}
+
+bool UcxConnection::on_part(const MessageHeader& header, void* descriptor, std::size_t size) {
+  WritableBuffer* const target = target_of(header, size);
+  if (target == nullptr) return false;
+  auto fetch = std::make_unique<Fetch>();
+  fetch->account = account_;
+  fetch->header = header;
+  fetch->target = std::move(*target);
+  return pair_->fetch(std::move(fetch), descriptor);
+}
+
+void UcxConnection::on_part(const MessageHeader& header, std::span<const std::byte> bytes) {
+  WritableBuffer* const place = target_of(header, bytes.size());
+  if (place == nullptr) return;
+  WritableBuffer target = std::move(*place);
+  std::memcpy(target.data(), bytes.data(), bytes.size());
+  on_fetched(header, std::move(target));
+}
+
+void UcxConnection::on_fetched(const MessageHeader& header, WritableBuffer target) {
+  if (state_ == State::ended) return;
+  Incoming& incoming = incoming_[header.sequence - first_in_];
+  awaited_ -= target.size();
+  incoming.frame.parts[header.part] = std::move(target).freeze();
+  --incoming.missing;
+  deliver();
+}
+
+// Frames leave in order, each when it is whole.
+void UcxConnection::deliver() {
+  while (state_ != State::ended && !incoming_.empty() && incoming_.front().missing == 0) {
+    wire::Frame frame = std::move(incoming_.front().frame);
+    incoming_.pop_front();
+    ++first_in_;
+    sink_->on_frame(frame);
+  }
+}
+
+}  // namespace muster::drivers::ucx

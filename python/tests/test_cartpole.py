@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cartpole import policy, ppo
-from cartpole.cartpole import LONGEST, CartPoles, after_a_step
+from cartpole.cartpole import LONGEST, CartPoles, Floats, after_a_step
 
 
 def test_a_push_to_the_right_moves_the_cart_right_and_tips_the_pole_left() -> None:
@@ -40,7 +40,7 @@ def test_an_episode_ends_after_500_steps() -> None:
     assert lengths == [LONGEST, LONGEST]
 
 
-def a_rollout(weights: ppo.Floats, steps: int = 16) -> ppo.Rollout:
+def a_rollout(weights: Floats, steps: int = 16) -> ppo.Rollout:
     return ppo.roll_out(weights, CartPoles(8, np.random.default_rng()), steps)
 
 

@@ -8,3 +8,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from .cartpole import CartPoles
+
+__all__ = ["CartPoles"]

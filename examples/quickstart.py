@@ -82,7 +82,8 @@ def train(workers: int, seconds: float) -> Progress:
         ) as proxy:
             learner = dist(proxy, LEARNS)(WatchedLearner)()
             learner.crew = crew
-            display, done = Display(learner.progress, sys.stdout), threading.Event()
+            progress: Progress = learner.progress
+            display, done = Display(progress, sys.stdout), threading.Event()
             watcher = threading.Thread(target=watch, args=(learner, proxy, display, done))
             watcher.start()
             try:
@@ -100,7 +101,7 @@ def train(workers: int, seconds: float) -> Progress:
     finally:
         crew.end()
     display.show()
-    return learner.progress
+    return progress
 
 
 def main() -> int:

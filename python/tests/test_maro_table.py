@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from muster.compat.maro import ConditionalEventSyntaxError, RegisterTable, SessionMessage
+from muster.compat.maro import (
+    ConditionalEventSyntaxError,
+    PeersMissError,
+    RegisterTable,
+    SessionMessage,
+)
 from muster.compat.maro.register_table import peer_type
 
 PEERS = {
@@ -76,11 +81,11 @@ def test_a_percentage_that_rounds_to_nothing_needs_one() -> None:
 def test_events_combine() -> None:
     both = Recorder(PEERS, ("worker_a:t:1", "worker_b:t:1", "AND"))
     assert both.push("worker_b.1") is None
-    assert both.push("worker_a.1") == [["a.1", "b.1"]]
+    assert both.push("worker_a.1") == [["b.1", "a.1"]]  # The oldest first.
     mixed = Recorder(PEERS, (("worker_a.1:t:2", "worker_b.1:t:1", "&&"), "worker_b.5:t:1", "||"))
     assert mixed.push("worker_a.1", "worker_b.1") is None
     assert mixed.push("worker_b.5") == [["b.5"]]
-    assert mixed.push("worker_a.1") == [["a.1", "a.1", "b.1"]]
+    assert mixed.push("worker_a.1") == [["a.1", "b.1", "a.1"]]
 
 
 def test_a_name_that_contains_another_is_not_that_name() -> None:
@@ -99,10 +104,16 @@ def test_who_leaves_is_no_longer_waited_for() -> None:
 
 
 def test_a_table_that_asks_for_peers_by_type_only_stores() -> None:
-    names = PEERS["worker_a"]
-    one = Recorder(lambda component_type="*": list(names), "worker_a:t:1")
-    assert one.push("worker_a.1") is None
-    assert [handler for handler, _ in one.table.get()] == [one.handle]
+    def get_peers(component_type: str = "*") -> list[str]:
+        if component_type == "*":
+            return [name for names in PEERS.values() for name in names]
+        if component_type not in PEERS:
+            raise PeersMissError(component_type)
+        return PEERS[component_type]
+
+    one = Recorder(get_peers, "worker_a:t:40%", "nobody:t:1")
+    assert one.push("worker_a.1", "worker_b.2", "worker_a.2") is None
+    assert [(handler, len(messages)) for handler, messages in one.table.get()] == [(one.handle, 2)]
 
 
 def test_a_bare_tag_gives_the_message_itself() -> None:

@@ -23,10 +23,6 @@ class MAROException(Exception):
         self.error_code = self.number if error_code is None else error_code
         self.strerror = msg if msg is not None else type(self).__doc__
         super().__init__(self.strerror)
-        if isinstance(self, _EndsTheProcess):
-            # The interpreter says nothing of a SystemExit.
-            logging.getLogger(__name__).error("%s", self)
-            self.code = self.exit_code
 
     def __str__(self) -> str:
         return f"[MARO {self.error_code}] {self.strerror}"
@@ -110,25 +106,31 @@ class PeersRejoinTimeout(MAROException):
     number = 1013
 
 
-class _EndsTheProcess(SystemExit):
+class _EndsTheProcess(MAROException, SystemExit):
     """If nobody catches it, the process ends with this code, as after sys.exit()."""
 
     exit_code = NON_RESTART_EXIT_CODE
 
+    def __init__(self, msg: str) -> None:
+        super().__init__(msg)
+        self.code = self.exit_code
+        # The interpreter says nothing of a SystemExit.
+        logging.getLogger(__name__).error("%s", self)
 
-class FatalRedisConnectionError(RedisConnectionError, _EndsTheProcess):
+
+class FatalRedisConnectionError(_EndsTheProcess, RedisConnectionError):
     """Redis does not answer."""
 
 
-class FatalDriverTypeError(DriverTypeError, _EndsTheProcess):
+class FatalDriverTypeError(_EndsTheProcess, DriverTypeError):
     """There is no such driver."""
 
 
-class FatalPeersMissError(PeersMissError, _EndsTheProcess):
+class FatalPeersMissError(_EndsTheProcess, PeersMissError):
     """There are no such peers."""
 
 
-class FatalPeersRejoinTimeout(PeersRejoinTimeout, _EndsTheProcess):
+class FatalPeersRejoinTimeout(_EndsTheProcess, PeersRejoinTimeout):
     """Too few peers came back in time."""
 
     exit_code = KILL_ALL_EXIT_CODE

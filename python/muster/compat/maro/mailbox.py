@@ -7,7 +7,7 @@ a wait for one session swallows no other's messages. Any thread may wait.
 import logging
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -16,23 +16,24 @@ import muster
 from .envelope import unwrap
 from .exception import DriverReceiveError
 from .message import Message
+from .sessions import Sessions
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MOST_FAILURES = 4096  # Of sessions that nobody asks about.
+# How often somebody who waits looks whether what it waits for will never come.
+SECONDS_BETWEEN_LOOKS = 0.1
 
 
 class Mailbox:
-    """In front of `core`; `name_of` gives the session that an answer is for."""
+    """In front of `core`, whose sessions are `sessions`."""
 
-    def __init__(self, core: muster.Proxy, name_of: Callable[[muster.Message], str | None]) -> None:
+    def __init__(self, core: muster.Proxy, sessions: Sessions) -> None:
         self._core = core
-        self._name_of = name_of
+        self._sessions = sessions
         self._changed = threading.Condition()
         self._messages: deque[Message] = deque()
-        self._failed: OrderedDict[str, list[str]] = OrderedDict()
         self._asked: Counter[str] = Counter()
         self._is_pulling = False
 
@@ -83,25 +84,22 @@ class Mailbox:
                 self._messages.remove(message)
                 return message.session_id, message, ""
         for session in ids:
-            if session in self._failed:
-                reasons = self._failed[session]
-                reason = reasons.pop()
-                if not reasons:
-                    del self._failed[session]
+            reason = self._sessions.take_failure(session)
+            if reason is not None:
                 return session, None, reason
         return None
 
     def _wait(self, take: Callable[[], T | None], deadline: float | None) -> T | None:
         while (found := take()) is None:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if self._is_pulling:
-                if not self._changed.wait(left):
-                    return take()
-            elif not self._pull(left):
+            left = SECONDS_BETWEEN_LOOKS
+            if deadline is not None:
+                left = max(0.0, min(left, deadline - time.monotonic()))
+            came = self._changed.wait(left) if self._is_pulling else self._pull(left)
+            if not came and deadline is not None and time.monotonic() >= deadline:
                 return take()
         return found
 
-    def _pull(self, timeout: float | None) -> bool:
+    def _pull(self, timeout: float) -> bool:
         """Takes in one message, without the lock meanwhile. False: none came."""
         self._is_pulling = True
         self._changed.release()
@@ -116,12 +114,8 @@ class Mailbox:
         return received is not None
 
     def _keep(self, received: muster.Message) -> None:
-        session = self._name_of(received)
+        session = self._sessions.answered(received)
         if received.is_failure:
-            if session is not None:
-                self._failed.setdefault(session, []).append(_reason(received))
-                while len(self._failed) > MOST_FAILURES:
-                    self._failed.popitem(last=False)
             return
         if not received.is_request and received.stage == muster.Stage.RECEIVE and not received.body:
             return  # A receipt: no answer.
@@ -135,14 +129,6 @@ class Mailbox:
         if session is not None:
             message.session_id = session
         self._messages.append(message)
-
-
-def _reason(received: muster.Message) -> str:
-    try:
-        received.raise_failure()
-    except muster.Error as error:
-        return str(error)
-    return "it failed"
 
 
 def _deadline(timeout: float | None) -> float | None:

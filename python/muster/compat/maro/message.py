@@ -138,7 +138,7 @@ class SessionMessage(Message):
     ) -> None:
         # By position, MARO 0.1 has the session's id before its type.
         if not isinstance(session_type, SessionType) and isinstance(session_stage, SessionType):
-            session_id, session_type, session_stage = session_type, session_stage, last  # type: ignore[assignment]
+            session_id, session_type, session_stage = session_type, session_stage, last
         if not isinstance(session_type, SessionType):
             raise MessageSessionTypeError(
                 f"make a message: its session type is {session_type!r}; use SessionType"

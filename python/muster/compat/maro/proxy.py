@@ -1,9 +1,7 @@
 """MARO's proxy, on Muster's."""
 
 import logging
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -32,11 +30,10 @@ from .message import (
     the_one,
 )
 from .register_table import peer_type
+from .sessions import Sessions
 from .settings import Settings
 
 logger = logging.getLogger(__name__)
-
-MOST_OPEN = 100_000  # Requests without an answer; older ones are given up.
 
 
 class Proxy:
@@ -51,8 +48,7 @@ class Proxy:
         self._core: muster.Proxy | None = None
         self._settings = Settings(group_name, *args, **kwargs)
         self._name = self._settings.name
-        self._open: OrderedDict[Any, str] = OrderedDict()
-        self._guard = threading.Lock()
+        self._sessions = Sessions()
         self._is_closed = False
         if not self._settings.is_early:
             self.join()
@@ -72,12 +68,13 @@ class Proxy:
                 expected=settings.expected,
                 absent_messages=settings.max_length_for_message_cache,
                 timeout=settings.discovery_seconds,
+                on_event=self._sessions.on_event,
             )
         except muster.TimedOutError as error:
             raise InformationUncompletedError(f"{self._name} joins: {error}") from error
         except muster.UnavailableError as error:
             raise RedisConnectionError(f"{self._name} joins: {error}") from error
-        self._mailbox = Mailbox(self._core, self._session_of)
+        self._mailbox = Mailbox(self._core, self._sessions)
 
     @property
     def group_name(self) -> str:
@@ -142,7 +139,8 @@ class Proxy:
             return None
         messages, failures = self._mailbox.answers(ids, self._seconds(timeout))
         if failures and not messages:
-            return self._give_up(failures[0], message.destination)
+            self._give_up(failures[0], message.destination)
+            return None
         return messages
 
     def isend(self, message: "Message | str", second: Message | None = None) -> list[str] | None:
@@ -201,7 +199,8 @@ class Proxy:
         to all of a type, and the replies of all. In MARO 0.1 without the type: to everybody."""
         timeout = kwargs.pop("timeout", None)
         if len(args) == 5 and isinstance(args[2], SessionType):
-            args, timeout = args[:4], args[4]
+            timeout = args[4]
+            args = args[:4]
         return self._answers(self.ibroadcast(*args, **kwargs), timeout)
 
     def ibroadcast(self, *args: Any, **kwargs: Any) -> list[str]:
@@ -292,7 +291,8 @@ class Proxy:
                 native = request.body is not None and not is_wrapped(request.body)
                 core.reply(request, answer.body if native else wrap(answer))
         except muster.Error as error:
-            return self._not_sent(error, answer.destination)
+            self._not_sent(error, answer.destination)
+            return None
         return [answer.session_id]
 
     def forward(
@@ -369,31 +369,21 @@ class Proxy:
                 break
             except muster.OverloadedError as error:
                 if time.monotonic() > deadline:
-                    return self._not_sent(error, destination)
+                    self._not_sent(error, destination)
+                    return None
                 time.sleep(0.002)
             except muster.Error as error:
-                return self._not_sent(error, destination)
+                self._not_sent(error, destination)
+                return None
         if kind is SessionType.TASK:
-            self._remember(session, message.session_id)
+            too_old = self._sessions.opened(session, message.session_id)
+            if too_old is not None:
+                core.cancel(too_old)
         return [message.session_id]
 
     def _seconds_to_send(self) -> float | None:
         milliseconds = self._settings.milliseconds("send_timeout")
         return None if milliseconds < 0 else milliseconds / 1000
-
-    def _remember(self, session: Any, session_id: str) -> None:
-        with self._guard:
-            self._open[session] = session_id
-            oldest = self._open.popitem(last=False)[0] if len(self._open) > MOST_OPEN else None
-        if oldest is not None and self._core is not None:
-            self._core.cancel(oldest)
-
-    def _session_of(self, received: muster.Message) -> str | None:
-        """MARO's id of the session that this answers."""
-        if received.is_request:
-            return None
-        with self._guard:
-            return self._open.pop(received.session_id, None)
 
     def _wait_for_minimum(self, core: muster.Proxy) -> None:
         settings = self._settings
@@ -408,10 +398,10 @@ class Proxy:
         settings = self._settings
         if isinstance(error, muster.UnavailableError) and settings.enable_rejoin:
             logger.warning("%s is away; its message was dropped", destination)
-            return None
+            return
         if settings.fault_tolerant:
             logger.warning("%s sends to %s: %s", self._name, destination, error)
-            return None
+            return
         if isinstance(error, muster.NotFoundError):
             raise FatalPeersMissError(f"{self._name} knows no peer {destination}") from error
         raise DriverSendError(f"{self._name} sends to {destination}: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 
 import muster
 
-from .exception import ConditionalEventSyntaxError
+from .exception import ConditionalEventSyntaxError, PeersMissError
 from .message import Message, Messages, tag_text
 
 Peers = Mapping[str, Iterable[str]]
@@ -75,6 +75,14 @@ class Entry:
     wants_one: bool  # Its event is a bare tag.
 
 
+def sources(event: "str | tuple[Any, ...]") -> set[str]:
+    """Who is named in an event."""
+    if isinstance(event, tuple):
+        return {name for part in event for name in sources(part)}
+    parts = event.split(":")
+    return {parts[0]} - {"*"} if len(parts) == 3 else set()
+
+
 class RegisterTable:
     """Collects messages until an event has what it needs, then calls its handler.
 
@@ -86,6 +94,7 @@ class RegisterTable:
     def __init__(self, peers_name: "Peers | Callable[..., Any]") -> None:
         self._peers = peers_name
         self._only_stores = callable(peers_name) and not _gives_dict(peers_name)
+        self._sources: set[str] = set()
         self._table = muster.EventTable()
         self._here: dict[str, str] = {}  # Type by name.
         self._handlers: dict[int, Entry] = {}
@@ -94,10 +103,13 @@ class RegisterTable:
 
     def register_event_handler(self, event: "str | tuple[Any, ...]", handler_fn: Handler) -> None:
         """Raises ConditionalEventSyntaxError if the event is not written as one."""
+        condition(event, ())  # Whether it is written as one.
+        self._sources |= sources(event)
         self._look()
         text = condition(event, self._types())
         try:
-            entry = Entry(muster.EventCondition(text), handler_fn, ":" not in event)
+            is_tag = isinstance(event, str) and ":" not in event
+            entry = Entry(muster.EventCondition(text), handler_fn, is_tag)
             self._handlers[self._table.add(entry.condition)] = entry
         except muster.InvalidError as error:
             raise refuse(event, str(error)) from error
@@ -151,15 +163,15 @@ class RegisterTable:
             self._fired.append((number, Messages(messages)))
 
     def _types(self) -> set[str]:
-        return set(self._here.values())
+        return set(self._here.values()) - {""}
 
     def _look(self) -> None:
         """Tells the table who came and who went."""
         now = {name: kind for kind, names in self._groups().items() for name in names}
-        for name in self._here.keys() - now.keys():
+        for name, _ in self._here.items() - now.items():
             self._keep(self._table.left(name))
-        for name in now.keys() - self._here.keys():
-            self._keep(self._table.joined(name, now[name]))
+        for name, kind in now.items() - self._here.items():
+            self._keep(self._table.joined(name, kind))
         self._here = now
 
     def _groups(self) -> Peers:
@@ -168,10 +180,17 @@ class RegisterTable:
         found = self._peers()
         if isinstance(found, Mapping):
             return found
-        groups: dict[str, list[str]] = {}
-        for name in found:
-            groups.setdefault(peer_type(name), []).append(name)
+        groups = {kind: names for kind in self._sources if (names := self._of_type(kind))}
+        known = {name for names in groups.values() for name in names}
+        groups[""] = [name for name in found if name not in known]
         return groups
+
+    def _of_type(self, kind: str) -> list[str]:
+        """Asked of a method that takes a type; it raises if there is none."""
+        try:
+            return list(self._peers(kind))  # type: ignore[operator]
+        except (PeersMissError, LookupError):
+            return []
 
 
 def _gives_dict(peers: Callable[..., Any]) -> bool:

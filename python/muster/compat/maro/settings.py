@@ -137,7 +137,8 @@ class Settings:
     @property
     def discovery_seconds(self) -> float:
         """How long MARO looks for peers in all."""
-        return self.initial_peer_discovery_retry_interval * (2**self.max_peer_discovery_retries - 1)
+        looks = int(2**self.max_peer_discovery_retries) - 1
+        return self.initial_peer_discovery_retry_interval * looks
 
     def milliseconds(self, which: str) -> float:
         return float((self.driver_parameters or {}).get(which, -1))

@@ -80,10 +80,21 @@ def on_stop(worker: Worker, proxy: Proxy, messages: list[muster.Message]) -> Non
 
 def work(name: str) -> None:
     def on_event(event: muster.ProxyEvent) -> None:
-        if event.peer == "learner" and event.kind in ("lost", "left"):
+        if event.kind == "returned":  # The link broke: what was under way may be lost.
+            proxy.isend("ready", event.peer, session_type=SessionType.NOTIFICATION)
+        elif event.kind in ("left", "minimum_missed"):  # Nobody learns any more.
             worker.stop()
 
-    proxy = Proxy(GROUP, "worker", name=name, expected=["learner"], timeout=60, on_event=on_event)
+    proxy = Proxy(
+        GROUP,
+        "worker",
+        name,
+        expected=["learner"],
+        minimum=["learner"],
+        minimum_timeout=20,
+        timeout=60,
+        on_event=on_event,
+    )
     worker = dist(proxy, {"learner:policy:1": on_policy, "learner:stop:1": on_stop})(Worker)()
     with proxy:
         proxy.isend("ready", "learner", session_type=SessionType.NOTIFICATION)

@@ -74,7 +74,7 @@ def watch(learner: WatchedLearner, proxy: Proxy, display: Display, done: threadi
         display.show()
 
 
-def train(workers: int, seconds: float) -> Progress:
+def train(workers: int, seconds: float, interval: float) -> Progress:
     crew = Crew(workers)
     try:
         with Proxy(
@@ -83,7 +83,7 @@ def train(workers: int, seconds: float) -> Progress:
             learner = dist(proxy, LEARNS)(WatchedLearner)()
             learner.crew = crew
             progress: Progress = learner.progress
-            display, done = Display(progress, sys.stdout), threading.Event()
+            display, done = Display(progress, sys.stdout, interval), threading.Event()
             watcher = threading.Thread(target=watch, args=(learner, proxy, display, done))
             watcher.start()
             try:
@@ -108,9 +108,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=cartpole_events.WORKERS)
     parser.add_argument("--seconds", type=float, default=120, help="when to give up")
+    parser.add_argument("--interval", type=float, default=1, help="seconds between lines")
     parser.add_argument("--picture", type=Path, default=Path("reward.svg"))
     said = parser.parse_args()
-    progress = train(max(2, said.workers), said.seconds)
+    progress = train(max(2, said.workers), said.seconds, said.interval)
     said.picture.write_text(draw(progress))
     verb = "reached" if progress.is_solved else f"has not reached {TARGET:.0f}, but"
     print(

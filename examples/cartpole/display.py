@@ -11,8 +11,9 @@ WIDTH = 60
 
 
 class Display:
-    def __init__(self, progress: Progress, stream: TextIO) -> None:
+    def __init__(self, progress: Progress, stream: TextIO, interval: float = 1.0) -> None:
         self.progress = progress
+        self.interval = interval  # Seconds between lines.
         self.stream = stream
         self.is_live = stream.isatty()
         self.steps, self.messages = Rate(), Rate()
@@ -27,7 +28,7 @@ class Display:
         if self.is_live:
             self._draw(block(self.progress, steps, messages))
         elif now >= self.next_line:
-            self.next_line = now + 1
+            self.next_line = now + self.interval
             self._print(line(self.progress, steps, messages))
 
     def say(self, text: str) -> None:

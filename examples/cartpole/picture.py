@@ -51,7 +51,7 @@ def draw(progress: Progress) -> str:
     for index, (when, what) in enumerate(progress.marks):
         parts.append(line(x(when), TOP, x(when), HEIGHT - BOTTOM, "mark"))
         # Those that come in turn stand on either side, so that none crosses another.
-        is_left = index % 2 == 0 and x(when) > LEFT + 150 or x(when) > WIDTH - 180
+        is_left = (index % 2 == 0 and x(when) > LEFT + 150) or x(when) > WIDTH - 180
         anchor, beside = ("end", x(when) - 6) if is_left else ("start", x(when) + 6)
         parts.append(text(beside, HEIGHT - BOTTOM - 12, what, "told", anchor))
     points = " ".join(f"{x(when)},{y(reward)}" for when, reward in curve)

@@ -310,7 +310,7 @@ def test_a_class_becomes_a_component_and_stays_what_it_was(group: Group) -> None
     assert (distributed.__name__, distributed.__doc__) == ("Counter", "Counts.")
     assert distributed.limit == 3
     counter: Any = distributed(start=5)
-    assert isinstance(counter, Counter)
+    assert isinstance(distributed(), Counter)
     counter.count += 1
     running = group.run(counter.launch)
 

@@ -36,7 +36,7 @@ Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& desti
   if (keeps_encoded && !head.is_failure) {
     data->encoded.emplace(head.form, head.compression, incoming.parts);
   } else if (head.form == BodyForm::bytes && head.compression == Compression::none &&
-      incoming.parts.size() == 1) {
+             incoming.parts.size() == 1) {
     data->body = incoming.parts[0];
   } else {
     MUSTER_TRY(data->body, decode_body(head.form, head.compression, incoming.parts, limits));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ def _bfloat16() -> np.dtype[Any]:
         import ml_dtypes
     except ImportError:
         return np.dtype([("bfloat16", "<u2")])
-    return np.dtype(ml_dtypes.bfloat16)
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 _NAMES = "? i1 u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <u2 <f4 <f8 <c8 <c16".split()
@@ -34,9 +35,10 @@ _CODES = {dtype: code for code, dtype in enumerate(DTYPES) if dtype is not None}
 
 def freeze(array: AnyArray) -> None:
     """Nobody may write to what is being sent, not by way of what `array` is a part of either."""
-    while isinstance(array, np.ndarray):
-        array.flags.writeable = False
-        array = array.base
+    part: Any = array
+    while isinstance(part, np.ndarray):
+        part.flags.writeable = False
+        part = part.base
 
 
 def describe(array: AnyArray) -> tuple[int | str, tuple[int, ...], AnyArray]:
@@ -57,7 +59,7 @@ def restore(description: str, shape: tuple[int, ...], memory: _core.Memory) -> A
     dtype = np.lib.format.descr_to_dtype(ast.literal_eval(description))
     if dtype.hasobject:
         raise ValueError("an array of objects does not travel without a pickle")
-    array: AnyArray = np.ndarray(shape, dtype, memory)
+    array: AnyArray = np.ndarray(shape, dtype, cast(memoryview, memory))
     if array.nbytes != len(memory):
         raise ValueError("an array whose shape does not fit its bytes")
     return array

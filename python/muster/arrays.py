@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muster import _core
 
@@ -38,5 +38,5 @@ def empty(shape: int | Sequence[int], dtype: npt.DTypeLike = float) -> npt.NDArr
     size = kind.itemsize
     for count in dimensions:
         size *= int(count)
-    made: npt.NDArray[Any] = np.ndarray(dimensions, kind, _core.allocate(size))
+    made: npt.NDArray[Any] = np.ndarray(dimensions, kind, cast(memoryview, _core.allocate(size)))
     return made

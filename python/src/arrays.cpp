@@ -102,6 +102,7 @@ Buffer bytes_of(nb::handle array, const View& view, const Keeping& keeping) {
     memory->freeze();
     numpy().helpers.attr("freeze")(array);
   }
+  if (view.bytes().empty()) return {};
   const auto offset = static_cast<std::size_t>(view.bytes().data() - memory->buffer().data());
   return memory->buffer().slice(offset, view.bytes().size());
 }

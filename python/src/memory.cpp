@@ -34,9 +34,11 @@ class ObjectOwner final : public BufferOwner {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const Memory& memory = *nb::inst_ptr<Memory>(self);
   const Buffer& buffer = memory.buffer();
-  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(buffer.data()),
-                           static_cast<Py_ssize_t>(buffer.size()), memory.is_writable() ? 0 : 1,
-                           flags);
+  // Some take a null for no buffer at all.
+  static std::byte nowhere{};
+  void* data = buffer.empty() ? &nowhere : const_cast<std::byte*>(buffer.data());
+  return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(buffer.size()),
+                           memory.is_writable() ? 0 : 1, flags);
 }
 
 const PyType_Slot kSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};

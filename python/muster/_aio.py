@@ -73,5 +73,5 @@ async def receive_once(proxy: Proxy, timeout: float | None) -> _core.Message | N
             return None
         try:
             await asyncio.wait_for(_wait(proxy._notify_receivable), left)
-        except asyncio.TimeoutError:
+        except asyncio.TimeoutError:  # noqa: UP041 (another one before Python 3.11)
             return None

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from muster._replies import ProxyEvent, Replies
 from muster.words import (
     Answers,
     Compression,
@@ -11,7 +12,6 @@ from muster.words import (
     SessionType,
     Stage,
 )
-from muster._replies import ProxyEvent, Replies
 
 T = TypeVar("T")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import datetime
 import enum
 import importlib.util
@@ -57,7 +58,7 @@ def again(body: Any, accepts_pickles: bool = False) -> Any:
         [1, [2, [3, []]]],
         {},
         {"a": 1, "b": {"c": [None, True, b"d"]}},
-        {1: "one", 2.5: "two", None: "three", True: 4, b"k": 5},
+        {1: "one", 2.5: "two", None: "three", False: 4, b"k": 5},
         {"k" * 31: 1, "k" * 32: 2, "schlüssel": 3},
         {i: str(i) for i in range(100)},
         [b"q" * 5000, b"r" * 4096, b"s" * 4095],
@@ -255,10 +256,8 @@ def test_bytes_from_strangers_cost_an_exception_at_most() -> None:
             refused += 1
     assert refused > 2000
     for _ in range(5000):
-        try:
+        with contextlib.suppress(muster.Error):
             _core.decode(2, [rng.randbytes(rng.randrange(40))])
-        except muster.Error:
-            pass
 
 
 @pytest.mark.parametrize(

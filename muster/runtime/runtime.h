@@ -43,6 +43,10 @@ class Runtime {
   Result<std::unique_ptr<msg::Proxy>> start(msg::ProxyOptions options);
   Result<std::unique_ptr<msg::Proxy>> join(msg::ProxyOptions options, const msg::Wait& wait = {});
 
+  // Any thread. Memory for a body that all peers on this host can read where it
+  // lies, whichever proxy sends it.
+  Result<WritableBuffer> allocate(std::size_t size);
+
   loop::Loop& loop() { return *loop_; }
 
  private:

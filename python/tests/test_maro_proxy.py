@@ -119,6 +119,14 @@ def test_bodies_arrive_as_they_were_and_can_be_written_to(group: Group) -> None:
     assert got.body["array"].tolist() == [[7, 1, 2], [3, 4, 5]]
 
 
+def test_tags_may_be_long_or_empty(group: Group) -> None:
+    master, worker = group.pair()
+    for tag in ("ä" * 60, ""):
+        master.isend(SessionMessage(tag, master.name, worker.name))
+        got = worker.receive_once(LONG)
+        assert got is not None and got.tag == tag
+
+
 def test_an_acknowledgement_is_not_a_completion(group: Group) -> None:
     master, worker = group.pair()
 
@@ -281,7 +289,7 @@ def test_messages_wait_for_a_peer_that_returns(group: Group, monkeypatch: Any) -
 
 def test_peers_that_do_not_come_are_an_error(group: Group) -> None:
     with pytest.raises(InformationUncompletedError, match="master"):
-        Proxy(group.name, "worker", {"master": 1}, max_retries=1, base_retry_interval=0.01)
+        Proxy(group.name, "worker", {"master": 1}, max_retries=1, base_retry_interval=0.5)
 
 
 class Counter:

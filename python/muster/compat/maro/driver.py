@@ -20,7 +20,7 @@ from .exception import (
     PendingToSend,
     SocketTypeError,
 )
-from .message import Message, tag_text
+from .message import Message, short_tag
 
 GROUP = "maro-drivers"
 KEY = "muster"
@@ -150,7 +150,7 @@ class ZmqDriver(AbsDriver):
         body = wrap(message) | {"source": message.source, "destination": message.destination}
         try:
             self._core.isend(
-                tag_text(message.tag), name, body, session_type=muster.SessionType.NOTIFICATION
+                short_tag(message.tag), name, body, session_type=muster.SessionType.NOTIFICATION
             )
         except muster.Error as error:
             raise DriverSendError(f"send to {message.destination}: {error}") from error

@@ -181,3 +181,8 @@ def the_one(message: "Message | list[Message]") -> Message:
 
 def tag_text(tag: Tag) -> str:
     return str(tag.value) if isinstance(tag, Enum) else str(tag)
+
+
+def short_tag(tag: Tag) -> str:
+    """For Muster, whose tags have at most 48 bytes; the whole travels in the envelope."""
+    return tag_text(tag).encode()[:48].decode(errors="ignore") or "maro"

@@ -26,7 +26,7 @@ from .message import (
     Tag,
     TaskSessionStage,
     session_id_generator,
-    tag_text,
+    short_tag,
     the_one,
 )
 from .register_table import peer_type
@@ -359,7 +359,7 @@ class Proxy:
         while True:
             try:
                 session = core.isend(
-                    tag_text(message.tag),
+                    short_tag(message.tag),
                     destination,
                     wrap(message),
                     session_type=muster.SessionType[kind.name],

@@ -173,3 +173,37 @@ def test_programs_of_earlier_versions_run(tmp_path: Path, text: str, said: str) 
     workers = [start(tmp_path, text, "worker") for _ in range(2)]
     master = start(tmp_path, text, "master")
     assert printed(master, *workers) == [said, "", ""]
+
+
+# How programs for 0.3 look: processes of multiprocessing, started anew.
+THIRD = """
+import multiprocessing as mp
+
+def worker(group_name):
+    proxy = Proxy(group_name=group_name, component_type="worker", expected_peers={"master": 1})
+    msg = proxy.receive_once()
+    proxy.reply(message=msg, tag="done", body=sum(msg.body))
+
+def master(group_name, worker_num):
+    proxy = Proxy(group_name=group_name, component_type="master",
+                  expected_peers={"worker": worker_num}, driver_type=DriverType.ZMQ,
+                  initial_peer_discovery_retry_interval=0.1, max_peer_discovery_retries=10)
+    ids = proxy.ibroadcast(component_type="worker", tag="sum", session_type=SessionType.TASK,
+                           body=[1, 2, 3])
+    replied = proxy.receive_by_id(ids, timeout=-1)
+    print([msg.body for msg in replied], {msg.session_stage.name for msg in replied})
+
+if __name__ == "__main__":
+    mp.set_start_method("spawn")
+    workers = mp.Pool(2)
+    master_process = mp.Process(target=master, args=("third", 2))
+    master_process.start()
+    workers.map(worker, ["third"] * 2)
+    workers.close()
+    master_process.join()
+    workers.join()
+"""
+
+
+def test_a_program_of_spawned_processes_runs(tmp_path: Path) -> None:
+    assert printed(start(tmp_path, THIRD)) == ["[6, 6] {'COMPLETE'}\n"]

@@ -1,5 +1,6 @@
 """Proximal policy optimisation: roll a policy out, then improve it a little."""
 
+from collections.abc import Callable
 from typing import TypedDict
 
 import numpy as np
@@ -112,9 +113,15 @@ class Adam:
 
 
 def improve(
-    weights: Floats, adam: Adam, rollouts: list[Rollout], random: np.random.Generator
+    weights: Floats,
+    adam: Adam,
+    rollouts: list[Rollout],
+    random: np.random.Generator,
+    combine: Callable[[Floats], Floats] = lambda gradient: gradient,
+    minibatch: int = MINIBATCH,
 ) -> None:
-    """One update of `weights`, in place, from what these rollouts have seen."""
+    """One update of `weights`, in place, from what these rollouts have seen. `combine`
+    makes one gradient of those that several processes have at the same time."""
     joined = {
         key: np.concatenate([rollout[key] for rollout in rollouts])
         for key in ("states", "actions", "log_probabilities", "advantages", "returns")
@@ -124,7 +131,7 @@ def improve(
     count = len(advantages)
     for _ in range(EPOCHS):
         order = random.permutation(count)
-        for start in range(0, count, MINIBATCH):
-            rows = order[start : start + MINIBATCH]
+        for start in range(0, count, minibatch):
+            rows = order[start : start + minibatch]
             batch = Rollout(episodes=[], **{key: column[rows] for key, column in joined.items()})  # type: ignore[typeddict-item]
-            adam.step(weights, gradient(weights, batch), RATE)
+            adam.step(weights, combine(gradient(weights, batch)), RATE)

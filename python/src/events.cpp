@@ -121,14 +121,26 @@ EventCondition to_condition(nb::handle said) {
 }
 
 void bind_events(nb::module_& module) {
-  nb::class_<EventCondition>(module, "EventCondition")
+  nb::class_<EventCondition>(module, "EventCondition", R"(Which messages an event waits for.
+
+A text such as ``worker:update:60%`` (docs/reference/events.md has the grammar), or a tuple with
+the operator last.
+
+>>> import muster
+>>> str(muster.EventCondition(("worker_1:update:2", "worker_2:update:3", "AND")))
+'worker_1:update:2 && worker_2:update:3'
+>>> str(muster.EventCondition("worker:rollout:100%").distinct().within(30))
+'worker:rollout:100% distinct within 30s'
+)")
       .def(
           "__init__",
           [](EventCondition* self, nb::handle said) {
             new (self) EventCondition(checked(to_condition(said)));
           },
           nb::arg("said"))
-      .def("distinct", [](const EventCondition& self) { return checked(self.distinct()); })
+      .def(
+          "distinct", [](const EventCondition& self) { return checked(self.distinct()); },
+          "The same, but senders are counted instead of messages.")
       .def(
           "within",
           [](const EventCondition& self, double seconds) {
@@ -146,11 +158,27 @@ void bind_events(nb::module_& module) {
   module.def("all_of", [](const nb::args& parts) { return checked(msg::all_of(to_parts(parts))); });
   module.def("any_of", [](const nb::args& parts) { return checked(msg::any_of(to_parts(parts))); });
 
-  nb::class_<PyEventTable>(module, "EventTable")
+  nb::class_<PyEventTable>(module, "EventTable",
+                           R"(Keeps items until the conditions of events are met.
+
+Pure: time and membership are told to it. What fires is a list of ``(event, items, is_partial)``.
+
+>>> import muster
+>>> table = muster.EventTable()
+>>> event = table.add("worker:update:2")
+>>> table.push("first", source="worker_1", type="worker", tag="update")
+[]
+>>> table.push("second", source="worker_2", type="worker", tag="update") == [
+...     (event, ["first", "second"], False)
+... ]
+True
+)")
       .def(nb::init<std::size_t>(), nb::arg("waiting_limit") = msg::EventOptions().waiting_limit)
-      .def("add", &PyEventTable::add, nb::arg("condition"))
-      .def("remove", &PyEventTable::remove, nb::arg("event"))
-      .def("clear", &PyEventTable::clear)
+      .def("add", &PyEventTable::add, nb::arg("condition"),
+           "Adds an event, and gives its number. Raises InvalidError for what cannot be.")
+      .def("remove", &PyEventTable::remove, nb::arg("event"),
+           "Removes an event, and gives back what waited for it.")
+      .def("clear", &PyEventTable::clear, "Removes all events.")
       .def("push", &PyEventTable::push, nb::arg("item"), nb::kw_only(), nb::arg("source"),
            nb::arg("tag"), nb::arg("type") = "", nb::arg("now") = 0.0)
       .def("joined", &PyEventTable::joined, nb::arg("name"), nb::arg("type"), nb::arg("now") = 0.0)

@@ -101,10 +101,15 @@ nb::object make_loan_future(loop::Loop& loop, Borrowed borrowed, msg::SessionId 
 }
 
 void bind_future(nb::module_& module) {
-  nb::class_<PyFuture>(module, "Future")
-      .def("done", &PyFuture::is_done)
-      .def("result", &PyFuture::result, nb::arg("timeout").none() = nb::none())
+  nb::class_<PyFuture>(module, "Future",
+                       R"(What is not there yet: an answer, or memory that was lent.
+
+Can be awaited.)")
+      .def("done", &PyFuture::is_done, "True once result() need not wait.")
+      .def("result", &PyFuture::result, nb::arg("timeout").none() = nb::none(),
+           "Waits for the answer, and gives it or raises why there is none. The same each time.")
       .def("_notify", &PyFuture::notify)
+      .def_static("__class_getitem__", [](nb::handle) { return nb::type<PyFuture>(); })
       .def("__await__", [](nb::object self) {
         return nb::module_::import_("muster._aio").attr("future")(self).attr("__await__")();
       });

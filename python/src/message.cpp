@@ -100,7 +100,7 @@ void bind_message(nb::module_& module) {
     words.at(which).at(number) = member.release().ptr();
   });
 
-  nb::class_<Id>(module, "Id", "What tells a session or a message from all others.")
+  nb::class_<Id>(module, "Id", nb::pooled(), "What tells a session or a message from all others.")
       .def(
           "__init__", [](Id* self, const std::string& digits) { new (self) Id(parse_id(digits)); },
           nb::arg("text"))
@@ -116,7 +116,17 @@ void bind_message(nb::module_& module) {
       .def("__setstate__",
            [](Id& self, const std::string& digits) { new (&self) Id(parse_id(digits)); });
 
-  nb::class_<PyMessage>(module, "Message")
+  nb::class_<PyMessage>(module, "Message", nb::pooled(), R"(What one component said to another.
+
+One that was made by hand can be sent; what it says never changes.
+
+>>> import muster
+>>> message = muster.Message("sum", "worker_1", [1, 2, 3], source="master")
+>>> message.tag, message.destination, message.body
+('sum', 'worker_1', [1, 2, 3])
+>>> message.session_type.name
+'TASK'
+)")
       .def("__init__", make_message, nb::arg("tag"), nb::arg("destination") = "",
            nb::arg("body") = nb::none(), nb::kw_only(), nb::arg("source") = "",
            nb::arg("session_type") = nb::none(), nb::arg("session_id") = nb::none(),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calls.h"
+#include "docs.h"
 #include "errors.h"
 #include "message.h"
 #include "process.h"
@@ -164,30 +165,40 @@ void bind_proxy(nb::module_& module) {
   proxy
       .def("__init__", make, nb::arg("options"), nb::arg("accepts_pickles"),
            nb::arg("dumps").none(), nb::arg("waits"), nb::arg("timeout").none())
-      .def_prop_ro("group", [](const ProxyHandle& self) { return self.live().group(); })
-      .def_prop_ro("name", [](const ProxyHandle& self) { return self.live().name(); })
-      .def_prop_ro("type", [](const ProxyHandle& self) { return self.live().type(); })
-      .def_prop_ro("incarnation", [](const ProxyHandle& self) { return self.live().incarnation(); })
-      .def_prop_ro("is_joined", [](const ProxyHandle& self) { return self.live().is_joined(); })
-      .def_prop_ro("accepts_pickles",
-                   [](const ProxyHandle& self) { return self.decoding.accepts_pickles; })
-      .def("leave", leave, nb::arg("timeout").none() = nb::none())
+      .def_prop_ro(
+          "group", [](const ProxyHandle& self) { return self.live().group(); }, "The group's name.")
+      .def_prop_ro(
+          "name", [](const ProxyHandle& self) { return self.live().name(); },
+          "This component's name.")
+      .def_prop_ro(
+          "type", [](const ProxyHandle& self) { return self.live().type(); },
+          "This component's type.")
+      .def_prop_ro(
+          "incarnation", [](const ProxyHandle& self) { return self.live().incarnation(); },
+          "Counts how often the name has come back; 0 before the registry has answered.")
+      .def_prop_ro(
+          "is_joined", [](const ProxyHandle& self) { return self.live().is_joined(); },
+          "False before the registry has taken us in, and once this is over.")
+      .def_prop_ro(
+          "accepts_pickles", [](const ProxyHandle& self) { return self.decoding.accepts_pickles; },
+          "Whether bodies may be pickles.")
+      .def("leave", leave, nb::arg("timeout").none() = nb::none(), docs::kLeave)
       .def("_peers", peers)
       .def(
           "peer_names",
           [](const ProxyHandle& self, const std::string& type) {
             return self.live().peer_names(type);
           },
-          nb::arg("type"))
+          nb::arg("type"), docs::kPeerNames)
       .def("wait_for_peers", wait_for_peers, nb::arg("expected"),
-           nb::arg("timeout").none() = nb::none())
+           nb::arg("timeout").none() = nb::none(), docs::kWaitForPeers)
       .def(
           "has_peers",
           [](const ProxyHandle& self, nb::handle expected) {
             return self.live().has_peers(to_expected(expected));
           },
-          nb::arg("expected"))
-      .def("next_event", next_event, nb::arg("timeout").none() = nb::none())
+          nb::arg("expected"), docs::kHasPeers)
+      .def("next_event", next_event, nb::arg("timeout").none() = nb::none(), docs::kNextEvent)
       .def("_counters", counters)
       .def("_ended", [](const ProxyHandle& self) {
         const std::optional<Error> why = self.live().ended();

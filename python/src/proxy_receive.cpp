@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calls.h"
+#include "docs.h"
 #include "errors.h"
 #include "message.h"
 #include "notifier.h"
@@ -99,21 +100,23 @@ void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
   nb::class_<Reception>(module, "Iteration")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", next);
-  proxy.def("receive_once", receive_once, nb::arg("timeout").none() = nb::none())
+  proxy
+      .def("receive_once", receive_once, nb::arg("timeout").none() = nb::none(), docs::kReceiveOnce)
       .def(
           "_iterate",
           [](nb::object self, nb::handle timeout) {
             return Reception{std::move(self), to_seconds(timeout)};
           },
           nb::arg("timeout").none())
-      .def("receive_by_id", receive_by_id, nb::arg("ids"), nb::arg("timeout").none() = nb::none())
+      .def("receive_by_id", receive_by_id, nb::arg("ids"), nb::arg("timeout").none() = nb::none(),
+           docs::kReceiveById)
       .def("collect", collect, nb::arg("ids"), nb::kw_only(), nb::arg("count") = 0,
            nb::arg("fraction") = 0.0, nb::arg("grace") = 0.0, nb::arg("cancels_rest") = true,
-           nb::arg("timeout").none() = nb::none())
+           nb::arg("timeout").none() = nb::none(), docs::kCollect)
       .def(
           "is_answered",
           [](const ProxyHandle& self, nb::handle id) { return self.live().is_answered(to_id(id)); },
-          nb::arg("id"))
+          nb::arg("id"), docs::kIsAnswered)
       .def(
           "session_state",
           [](const ProxyHandle& self, nb::handle id) -> nb::object {
@@ -121,11 +124,11 @@ void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
             if (!state) return nb::none();
             return nb::str(name(*state).data(), name(*state).size());
           },
-          nb::arg("id"))
+          nb::arg("id"), docs::kSessionState)
       .def(
           "cancel",
           [](const ProxyHandle& self, nb::handle id) { return self.live().cancel(to_id(id)); },
-          nb::arg("id"))
+          nb::arg("id"), docs::kCancel)
       .def("_notify_receivable",
            [](const ProxyHandle& self, const Notifier& notifier, std::uint64_t token) {
              self.live().when_receivable(notifier.action(token));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calls.h"
+#include "docs.h"
 #include "errors.h"
 #include "future.h"
 #include "message.h"
@@ -231,13 +232,14 @@ void bind_proxy_send(ProxyClass& proxy) {
   proxy
       .def("send", send, nb::arg("tag"), opt("destination"), opt("body"), opt("timeout"),
            nb::kw_only(), opt("session_type"), opt("priority"), opt("compression"), opt("on_loss"),
-           opt("session_id"))
+           opt("session_id"), docs::kSend)
       .def("isend", isend, nb::arg("tag"), opt("destination"), opt("body"), opt("session_type"),
            nb::kw_only(), opt("timeout"), opt("priority"), opt("compression"), opt("on_loss"),
-           opt("session_id"), opt("answers"), opt("wants_receipt"), nb::arg("borrow") = false)
+           opt("session_id"), opt("answers"), opt("wants_receipt"), nb::arg("borrow") = false,
+           docs::kIsend)
       .def("request", request, nb::arg("tag"), opt("destination"), opt("body"), opt("session_type"),
            nb::kw_only(), opt("timeout"), opt("priority"), opt("compression"), opt("on_loss"),
-           opt("session_id"), nb::arg("borrow") = false)
+           opt("session_id"), nb::arg("borrow") = false, docs::kRequest)
       .def("_scatter", scatter, nb::arg("tag"), nb::arg("bodies"), opt("timeout"),
            opt("session_type"), opt("priority"), opt("compression"), opt("on_loss"),
            nb::arg("waits"))
@@ -245,11 +247,11 @@ void bind_proxy_send(ProxyClass& proxy) {
            opt("session_type"), opt("priority"), opt("compression"), opt("on_loss"),
            nb::arg("waits"))
       .def("reply", reply, nb::arg("message"), opt("body"), nb::kw_only(), opt("tag"),
-           opt("compression"), opt("timeout"))
-      .def("fail", fail, nb::arg("message"), nb::arg("why"))
-      .def("acknowledge", acknowledge, nb::arg("message"))
+           opt("compression"), opt("timeout"), docs::kReply)
+      .def("fail", fail, nb::arg("message"), nb::arg("why"), docs::kFail)
+      .def("acknowledge", acknowledge, nb::arg("message"), docs::kAcknowledge)
       .def("forward", forward, nb::arg("message"), nb::arg("destination"), nb::kw_only(),
-           opt("tag"), opt("answers"));
+           opt("tag"), opt("answers"), docs::kForward);
 }
 
 }  // namespace muster::python

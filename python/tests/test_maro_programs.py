@@ -3,9 +3,13 @@
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+import muster
+from muster.compat.maro import Proxy
 
 IMPORTS = "from muster.compat.maro import *\nfrom muster.compat.maro import dist, Proxy\n"
 
@@ -207,3 +211,37 @@ if __name__ == "__main__":
 
 def test_a_program_of_spawned_processes_runs(tmp_path: Path) -> None:
     assert printed(start(tmp_path, THIRD)) == ["[6, 6] {'COMPLETE'}\n"]
+
+
+STRANGER = """
+import os, sys
+class Trap:
+    def __reduce__(self):
+        return os.mkdir, (sys.argv[2],)
+proxy = Proxy(sys.argv[1], "master", {"worker": 1}, max_retries=4, base_retry_interval=0.1)
+proxy.isend(SessionMessage("t", proxy.name, proxy.peers["worker"][0], Trap()))
+"""
+
+
+def test_a_pickle_is_read_from_a_member_and_never_from_a_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trap, group = tmp_path / "trap", f"maro-{uuid.uuid4().hex}"
+    core = muster.Proxy(group, "worker", name="worker_1")  # So that there is somebody to meet.
+    stranger_home = tmp_path / "config"
+    stranger_home.mkdir(mode=0o700)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_CONFIG_HOME", str(stranger_home))
+        stranger = start(tmp_path, STRANGER, group, str(trap))
+    stranger.communicate(timeout=60)
+    assert stranger.returncode != 0
+    assert core.peer_names("master") == [] and core.receive_once(timeout=0) is None
+    core.leave(timeout=20)
+
+    with ThreadPoolExecutor() as threads:
+        joining = threads.submit(Proxy, group, "worker", {"master": 1}, "worker_2")
+        assert printed(start(tmp_path, STRANGER, group, str(trap))) == [""]
+        worker = joining.result(60)
+        worker.receive_once(20_000)
+    assert trap.is_dir()
+    worker.close()

@@ -352,8 +352,7 @@ def test_a_percentage_is_met_when_somebody_leaves(group: Group) -> None:
     assert seen == [2]
 
 
-def test_strangers_pickles_are_never_read(group: Group) -> None:
-    """A component that speaks Muster itself is heard, and answered in its own words."""
+def test_a_component_that_speaks_muster_itself_is_answered_in_its_words(group: Group) -> None:
     waiting = group.start("worker", {"native": 1})
     with muster.Proxy(group.name, "native", name="native", expected={"worker": 1}) as native:
         worker = waiting.result(30)

@@ -103,7 +103,8 @@ def work(name: str) -> None:
 
 def start_worker(name: str) -> "subprocess.Popen[bytes]":
     environment = os.environ | {"CARTPOLE_GROUP": GROUP}
-    return subprocess.Popen([sys.executable, __file__, name], env=environment)
+    command = [sys.executable, __file__, name]
+    return subprocess.Popen(command, env=environment, start_new_session=True)  # Ctrl-C is ours.
 
 
 def main() -> None:

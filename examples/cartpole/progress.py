@@ -27,13 +27,17 @@ class Rate:
 
 @dataclass
 class Progress:
-    """Counts what a learner is told. Times are seconds since the start."""
+    """Counts what a learner is told. Times are seconds since the start.
+
+    One thread writes it; others may look at it meanwhile.
+    """
 
     clock: Callable[[], float] = time.monotonic
     episodes: int = 0
     steps: int = 0
     updates: int = 0
     messages: int = 0
+    mean: float = 0.0  # The reward of the last hundred episodes.
     workers: dict[str, bool] = field(default_factory=dict)  # Which of them are alive.
     curve: list[tuple[float, float]] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
@@ -47,11 +51,6 @@ class Progress:
         return self.clock() - self.started
 
     @property
-    def mean(self) -> float:
-        """The mean reward of the last hundred episodes."""
-        return sum(self.recent) / len(self.recent) if self.recent else 0.0
-
-    @property
     def is_solved(self) -> bool:
         return len(self.recent) == WINDOW and self.mean >= TARGET
 
@@ -61,6 +60,8 @@ class Progress:
             self.episodes += len(rollout["episodes"])
             self.steps += len(rollout["actions"])
             self.recent.extend(rollout["episodes"])
+        if self.recent:
+            self.mean = sum(self.recent) / len(self.recent)
         self.updates += 1
         self.curve.append((self.seconds, self.mean))
 

@@ -111,7 +111,11 @@ def main() -> int:
     parser.add_argument("--interval", type=float, default=1, help="seconds between lines")
     parser.add_argument("--picture", type=Path, default=Path("reward.svg"))
     said = parser.parse_args()
-    progress = train(max(2, said.workers), said.seconds, said.interval)
+    try:
+        progress = train(max(2, said.workers), said.seconds, said.interval)
+    except KeyboardInterrupt:
+        print("stopped")
+        return 130
     said.picture.write_text(draw(progress))
     verb = "reached" if progress.is_solved else f"has not reached {TARGET:.0f}, but"
     print(

@@ -23,6 +23,7 @@ from muster.compat.maro import (
     PeersRejoinTimeout,
     PendingToSend,
     Proxy,
+    RegisterTable,
     SessionMessage,
     SessionType,
     TaskSessionStage,
@@ -350,6 +351,17 @@ def test_a_percentage_is_met_when_somebody_leaves(group: Group) -> None:
     workers[2].close()
     running.result(30)
     assert seen == [2]
+
+
+def test_a_table_of_a_proxys_peers_follows_them(group: Group) -> None:
+    master, workers = group.crew(3)
+    table = RegisterTable(master.peers)
+    table.register_event_handler("worker:done:100%", len)
+    for worker in workers[:2]:
+        assert table.push(SessionMessage("done", worker.name, master.name)) is None
+    workers[2].close()
+    until(lambda: len(master.peers["worker"]) == 2)
+    assert [len(messages) for _, messages in table.get()] == [2]
 
 
 def test_a_component_that_speaks_muster_itself_is_answered_in_its_words(group: Group) -> None:

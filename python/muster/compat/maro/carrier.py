@@ -78,6 +78,13 @@ class Carrier:
         assert self._core is not None
         return self._core
 
+    def _peers_now(self) -> dict[str, list[str]]:
+        core = self._joined()
+        if self._settings.is_early:
+            names = {peer.name for peer in core.peers if peer.presence == "here"}
+            return {name: [name] for name in sorted(names)}
+        return {kind: core.peer_names(kind) for kind in self._settings.peer_counts}
+
     def _seconds(self, timeout: float | None) -> float | None:
         milliseconds = (
             self._settings.milliseconds("receive_timeout") if timeout is None else timeout

@@ -21,7 +21,7 @@ from .message import (
     session_id_generator,
     the_one,
 )
-from .register_table import peer_type
+from .register_table import LivePeers, peer_type
 
 
 class Proxy(Carrier):
@@ -53,11 +53,7 @@ class Proxy(Carrier):
     @property
     def peers(self) -> dict[str, list[str]]:
         """Who is there now, by type."""
-        core = self._joined()
-        if self._settings.is_early:
-            names = {peer.name for peer in core.peers if peer.presence == "here"}
-            return {name: [name] for name in sorted(names)}
-        return {kind: core.peer_names(kind) for kind in self._settings.peer_counts}
+        return LivePeers(self._peers_now)
 
     peers_name = peers
 

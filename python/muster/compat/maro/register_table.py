@@ -68,6 +68,14 @@ def unit(text: str, types: set[str]) -> str:
     return f"{who}:{int(number)}"
 
 
+class LivePeers(dict[str, list[str]]):
+    """What `Proxy.peers` gives: a dict as of now, and how to get the one of later."""
+
+    def __init__(self, now: Callable[[], dict[str, list[str]]]) -> None:
+        super().__init__(now())
+        self.now = now
+
+
 @dataclass
 class Entry:
     condition: muster.EventCondition
@@ -87,7 +95,7 @@ class RegisterTable:
     """Collects messages until an event has what it needs, then calls its handler.
 
     `peers_name` is who is there: a dict from type to names, or something that gives it
-    when called. A method that takes a type and gives names, as MARO 0.1 wants it, will
+    when called. That of a proxy is followed as peers come and go. A method that takes a type and gives names, as MARO 0.1 wants it, will
     do; then push() only stores, as it did there.
     """
 
@@ -175,6 +183,8 @@ class RegisterTable:
         self._here = now
 
     def _groups(self) -> Peers:
+        if isinstance(self._peers, LivePeers):
+            return self._peers.now()
         if not callable(self._peers):
             return self._peers
         found = self._peers()

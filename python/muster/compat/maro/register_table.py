@@ -95,8 +95,9 @@ class RegisterTable:
     """Collects messages until an event has what it needs, then calls its handler.
 
     `peers_name` is who is there: a dict from type to names, or something that gives it
-    when called. That of a proxy is followed as peers come and go. A method that takes a type and gives names, as MARO 0.1 wants it, will
-    do; then push() only stores, as it did there.
+    when called. That of a proxy is followed as peers come and go. A method that takes a
+    type and gives names, as MARO 0.1 wants it, will do; then push() only stores, as it
+    did there.
     """
 
     def __init__(self, peers_name: "Peers | Callable[..., Any]") -> None:

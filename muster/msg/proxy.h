@@ -164,9 +164,6 @@ class Proxy {
   // asked to come here. None if there was none in time; an error once this
   // proxy is over.
   Result<std::optional<Message>> receive_once(const Wait& wait = {});
-  // The same, and what else waits behind it, `most` in all: cheaper than one by
-  // one. Empty if there was none in time.
-  Result<std::vector<Message>> receive_some(std::size_t most, const Wait& wait = {});
   // Calls `action` once, under the baton, when there is something for receive(),
   // at once if there is: a message, or the proxy's end. For who waits elsewhere,
   // as on a descriptor; who comes to take it may find that another has.

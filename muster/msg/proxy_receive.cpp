@@ -62,38 +62,6 @@ Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> 
   }
 }
 
-Result<std::vector<Message>> Proxy::receive_some(std::size_t most, const Wait& wait) {
-  MUSTER_TRY_OK(core_->check_process());
-  loop::Loop& loop = core_->loop();
-  const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
-  std::vector<Message> messages;
-  while (messages.empty()) {
-    std::vector<Incoming> taken;
-    std::optional<Error> end;
-    const Waited waited = internal::wait_for(loop, wait, deadline, [&] {
-      if (!taken.empty() || end) return true;
-      while (taken.size() < most && core_->has_waiting()) taken.push_back(core_->take_waiting());
-      if (taken.empty()) end = core_->end();
-      return !taken.empty() || end;
-    });
-    call_back();
-    if (end) return *std::move(end);
-    if (waited == Waited::cancelled) return internal::why_not(waited, "receive");
-    if (taken.empty()) break;
-    messages.reserve(taken.size());
-    for (const Incoming& incoming : taken) {
-      Result<Message> message = core_->make_message(incoming);
-      if (message) {
-        messages.push_back(*std::move(message));
-      } else {
-        const Turn turn(loop);
-        core_->refuse(incoming, message.error());
-      }
-    }
-  }
-  return messages;
-}
-
 void Proxy::when_receivable(std::function<void()> action) {
   if (!core_->is_this_process()) return;
   const Turn turn(core_->loop());

@@ -14,7 +14,7 @@ from collections.abc import (
 from types import TracebackType
 from typing import Any
 
-from muster import _aio, _core
+from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
 from muster.errors import TimedOutError
@@ -41,6 +41,8 @@ class Reception:
         return self._proxy._iterate(self._timeout)
 
     async def __aiter__(self) -> AsyncIterator[Message]:
+        from muster import _aio  # Brings asyncio, which takes its time.
+
         while True:
             message = await _aio.receive_once(self._proxy, self._timeout)
             if message is None:
@@ -48,6 +50,8 @@ class Reception:
             yield message
 
     def __await__(self) -> Generator[Any, None, Message | None]:
+        from muster import _aio
+
         return _aio.receive_once(self._proxy, self._timeout).__await__()
 
 

@@ -89,6 +89,7 @@ class PyDispatcher {
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(PyObject* handler, std::vector<msg::Message> messages) {
     const Locked locked;
+    const Stays stays;
     try {
       const nb::object said = nb::handle(handler)(decode_all(messages));
       if (said.is_none()) return std::optional<wire::Value>();

@@ -64,6 +64,7 @@ class PyFuture {
 
  private:
   static void check_open() {
+    sleep_if_closing();
     if (is_closing()) raise(Error(Code::cancelled, "use a future: the interpreter is ending"));
   }
 

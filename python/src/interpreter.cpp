@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace {
 
 std::atomic<std::uint32_t> forks{0};
 std::atomic<bool> closing{false};
+std::atomic<std::thread::id> closer{};
 
 struct Graveyard {
   std::mutex mutex;
@@ -36,6 +38,11 @@ bool is_finalizing() {
 #endif
 }
 
+bool must_sleep() {
+  if (!closing.load(std::memory_order_relaxed) && !is_finalizing()) return false;
+  return closer.load() != std::this_thread::get_id();
+}
+
 int come_by(void*) {
   graveyard().is_called = false;
   empty_graveyard();
@@ -45,7 +52,7 @@ int come_by(void*) {
 // Asked by threads that wait. The exception of a handler stays set in the
 // thread's state, for raise_signal().
 bool is_interrupted() {
-  if (closing.load(std::memory_order_relaxed)) return true;
+  if (closing.load(std::memory_order_relaxed) || is_finalizing()) return true;
   const Locked locked;
   return PyErr_CheckSignals() != 0;
 }
@@ -59,7 +66,7 @@ void forked() {
 }  // namespace
 
 Unlocked::~Unlocked() {
-  while (is_finalizing()) pause();
+  while (must_sleep()) pause();
   PyEval_RestoreThread(state_);
   if (graveyard().is_used.load(std::memory_order_relaxed)) empty_graveyard();
 }
@@ -90,7 +97,22 @@ void empty_graveyard() {
 
 std::uint32_t fork_count() { return forks.load(std::memory_order_relaxed); }
 bool is_closing() { return closing; }
-void begin_closing() { closing = true; }
+
+void begin_closing() {
+  closer = std::this_thread::get_id();
+  closing = true;
+}
+
+void sleep_if_closing() {
+  if (!must_sleep()) return;
+  PyEval_SaveThread();
+  for (;;) pause();
+}
+
+Stays::~Stays() {
+  // Only a thread that is being unwound comes here without the lock.
+  while (is_finalizing() && PyGILState_Check() == 0 && must_sleep()) pause();
+}
 
 msg::Wait wait_for(std::optional<double> seconds) {
   constexpr double kLongest = 1e9;

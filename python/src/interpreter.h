@@ -14,9 +14,9 @@
 
 namespace muster::python {
 
-// Lets other Python threads run while it lives. Once the interpreter has begun
-// to end, a thread that comes back for the lock sleeps for good, as Python's
-// own threads do.
+// Lets other Python threads run while it lives. Once the interpreter is about to
+// end, a thread that comes back for the lock sleeps for good: it is one that
+// nobody waits for, and to be thrown out of C++ by Python would not end well.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
@@ -49,9 +49,21 @@ void empty_graveyard();
 // one must not be touched, only forgotten.
 std::uint32_t fork_count();
 
-// True once the interpreter is about to end: calls that wait come back.
-bool is_closing();
+// The interpreter is about to end, by the calling thread: others come back from
+// no call any more.
 void begin_closing();
+bool is_closing();
+// For other threads, once it is: sleeps for good, without the lock.
+void sleep_if_closing();
+
+// Stands in a frame that calls Python: a thread that Python ends in there stays.
+class Stays {
+ public:
+  Stays() = default;
+  ~Stays();
+  Stays(const Stays&) = delete;
+  Stays& operator=(const Stays&) = delete;
+};
 
 // How long a call may wait; none is for ever. Signals end it, by their handlers'
 // exceptions, and so does the interpreter's end.

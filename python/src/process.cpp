@@ -73,8 +73,8 @@ void close() {
   if (current == nullptr || current->forks != fork_count() || !current->runtime) {
     return begin_closing();
   }
-  leave_all(std::chrono::seconds(2));
   begin_closing();
+  leave_all(std::chrono::seconds(2));
   for (int i = 0; i < 300 && is_anybody_inside(); ++i) {
     const Unlocked unlocked;
     std::this_thread::sleep_for(milliseconds(1));
@@ -99,6 +99,7 @@ void close() {
 Runtime& runtime() {
   Process& here = process();
   if (here.runtime) return *here.runtime;
+  sleep_if_closing();
   if (is_closing()) raise(Error(Code::cancelled, "use muster: the interpreter is ending"));
   here.runtime = unwrap(Runtime::make());
   nb::module_::import_("muster._process").attr("runtime_started")();

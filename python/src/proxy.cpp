@@ -156,6 +156,7 @@ nb::dict counters(const ProxyHandle& self) {
 ProxyHandle::~ProxyHandle() { remove_proxy(*this); }
 
 msg::Proxy& ProxyHandle::live() const {
+  sleep_if_closing();
   if (proxy == nullptr) raise(Error(Code::cancelled, "use a proxy: the interpreter is ending"));
   return *proxy;
 }

@@ -2,8 +2,10 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "binding.h"
@@ -17,7 +19,7 @@ namespace muster::python {
 struct ProxyHandle {
   std::unique_ptr<msg::Proxy> proxy;
   std::uint32_t forks = fork_count();
-  int inside = 0;  // Calls that have let the lock go.
+  std::atomic<int> inside{0};  // Calls that have let the lock go.
   DecodeOptions decoding;
   nb::object dumps;  // Of another pickle module than Python's own, if any.
 
@@ -29,19 +31,21 @@ struct ProxyHandle {
 // A call that waits: lets the lock go while it lives.
 class Inside {
  public:
-  explicit Inside(ProxyHandle& handle) : count_(handle.inside) { ++count_.value; }
+  explicit Inside(ProxyHandle& handle) : inside_(handle.inside) { ++inside_; }
+  ~Inside() {
+    // Once the interpreter is about to end, this thread goes no further, and the
+    // proxy may go. Else it may not before the lock is back.
+    const bool stays = is_closing();
+    if (stays) --inside_;
+    unlocked_.reset();
+    if (!stays) --inside_;
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
 
  private:
-  // Counts down once the lock is back, since it is destroyed last.
-  struct Count {
-    explicit Count(int& number) : value(number) {}
-    ~Count() { --value; }
-    Count(const Count&) = delete;
-    Count& operator=(const Count&) = delete;
-    int& value;
-  };
-  Count count_;
-  Unlocked unlocked_;
+  std::atomic<int>& inside_;
+  std::optional<Unlocked> unlocked_{std::in_place};
 };
 
 // Of process.h's process. The registry of an address: a folder or redis://...

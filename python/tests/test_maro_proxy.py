@@ -259,6 +259,15 @@ def test_nobody_waits_for_a_peer_that_has_gone(group: Group) -> None:
         master.send(SessionMessage("t", master.name, worker.name))
 
 
+@pytest.mark.parametrize("log_enable", [True, False])
+def test_errors_become_warnings_where_faults_are_tolerated(
+    group: Group, caplog: pytest.LogCaptureFixture, log_enable: bool
+) -> None:
+    master, _ = group.pair(fault_tolerant=True, log_enable=log_enable)
+    assert master.isend(SessionMessage("t", master.name, "nobody")) is None
+    assert ("nobody" in caplog.text) == log_enable
+
+
 def test_with_rejoin_too_few_peers_end_the_job(group: Group) -> None:
     master, worker = group.pair(enable_rejoin=True, timeout_for_minimal_peer_number=0.01)
     worker.close()

@@ -21,6 +21,7 @@ from .sessions import Sessions
 from .settings import Settings
 
 logger = logging.getLogger(__name__)
+silence = logging.Logger("silence", logging.CRITICAL + 1)
 
 
 class Carrier:
@@ -31,6 +32,7 @@ class Carrier:
         self._settings = Settings(group_name, *args, **kwargs)
         self._name = self._settings.name
         self._sessions = Sessions()
+        self._log = self._settings.logger or (logger if self._settings.log_enable else silence)
         self._is_closed = False
         if not self._settings.is_early:
             self.join()
@@ -66,7 +68,7 @@ class Carrier:
         try:
             self._core.leave(timeout=5)
         except muster.Error as error:
-            logger.warning("%s leaves: %s", self._name, error)
+            self._log.warning("%s leaves: %s", self._name, error)
 
     def __del__(self) -> None:
         core = getattr(self, "_core", None)
@@ -101,7 +103,7 @@ class Carrier:
         self._joined()
         messages, failures = self._mailbox.answers(ids, self._seconds(timeout))
         for failure in failures:
-            logger.warning("%s waits for a reply: %s", self._name, failure)
+            self._log.warning("%s waits for a reply: %s", self._name, failure)
         return messages
 
     def _post(self, message: Message, destination: str, kind: SessionType) -> list[str] | None:
@@ -152,10 +154,10 @@ class Carrier:
     def _not_sent(self, error: muster.Error, destination: str) -> None:
         settings = self._settings
         if isinstance(error, muster.UnavailableError) and settings.enable_rejoin:
-            logger.warning("%s is away; its message was dropped", destination)
+            self._log.warning("%s is away; its message was dropped", destination)
             return
         if settings.fault_tolerant:
-            logger.warning("%s sends to %s: %s", self._name, destination, error)
+            self._log.warning("%s sends to %s: %s", self._name, destination, error)
             return
         if isinstance(error, muster.NotFoundError):
             raise FatalPeersMissError(f"{self._name} knows no peer {destination}") from error
@@ -165,7 +167,7 @@ class Carrier:
         peer = self._joined().peer(destination)
         if peer is not None and peer.presence == "here":
             raise DriverReceiveError(f"{destination}: {why}")
-        logger.warning("%s is gone: %s", destination, why)
+        self._log.warning("%s is gone: %s", destination, why)
 
     def _tell_failure(self, message: Message, error: Exception) -> None:
         """To who waits for the answer of a handler that raised."""
@@ -175,4 +177,4 @@ class Carrier:
         try:
             self._joined().fail(request, f"{type(error).__name__}: {error}")
         except muster.Error as trouble:
-            logger.warning("%s tells of a failure: %s", self._name, trouble)
+            self._log.warning("%s tells of a failure: %s", self._name, trouble)

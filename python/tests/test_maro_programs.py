@@ -105,9 +105,10 @@ def worker():
 def master():
     proxy = Proxy(group_name="first", component_type="master", expected_peers={"worker": 2},
                   max_retries=10, base_retry_interval=0.1, fault_tolerant=False)
+    names = sorted(proxy.get_peers("worker"))
     ids = proxy.ibroadcast(tag="INC", session_type=SessionType.NOTIFICATION)
     replies = proxy.receive_by_id(ids)
-    print(sorted(reply.payload for reply in replies) == sorted(proxy.get_peers("worker")))
+    print(sorted(reply.payload for reply in replies) == names)
     print({reply.session_stage.value for reply in replies})
 
 master() if sys.argv[1] == "master" else worker()

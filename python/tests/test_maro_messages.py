@@ -1,5 +1,6 @@
 """MARO's messages, errors and settings, as values."""
 
+import inspect
 import subprocess
 import sys
 from enum import Enum
@@ -123,6 +124,9 @@ def test_settings_go_by_the_names_of_every_version(monkeypatch: pytest.MonkeyPat
     third = Settings("g", "w", {"m": 2}, None, DriverType.ZMQ, {"receive_timeout": 5})
     assert third.expected == [("m", 2)] and third.milliseconds("receive_timeout") == 5
     assert third.milliseconds("send_timeout") == -1
+    by_position = Settings("g", "w", {"m": 2}, DriverType.ZMQ, {"send_timeout": 7}, ("h", 1))  # type: ignore[arg-type]
+    assert by_position.milliseconds("send_timeout") == 7 and by_position.redis_address == ("h", 1)
+    assert inspect.signature(Proxy).parameters["max_rejoin_times"].default == 5
     assert third.name.startswith("w_") and third.name != third.name
     monkeypatch.setenv("COMPONENT_NAME", "w_again")
     assert third.name == "w_again"

@@ -158,6 +158,23 @@ def test_a_wait_for_a_reply_swallows_nothing_else(group: Group) -> None:
     assert other is not None and other.body == "meanwhile"
 
 
+def test_threads_that_wait_for_different_things_get_their_own(group: Group) -> None:
+    master, worker = group.pair()
+    rounds = 50
+    running = group.run(echo, worker, rounds)
+    heard = group.run(lambda: [master.receive_once(LONG) for _ in range(rounds)])
+
+    def ask(number: int) -> Any:
+        worker.isend(SessionMessage("news", worker.name, master.name, number))
+        replies = master.send(SessionMessage("t", master.name, worker.name, number), LONG)
+        return replies[0].body[1] if replies else None
+
+    asked = [group.run(ask, number) for number in range(rounds)]
+    assert [one.result(30) for one in asked] == list(range(rounds))
+    assert sorted(message.body for message in heard.result(30)) == list(range(rounds))
+    running.result(30)
+
+
 def test_replies_that_nobody_waits_for_by_id_come_to_receive(group: Group) -> None:
     master, workers = group.crew(2)
     ids = master.iscatter("t", SessionType.TASK, [(worker.name, 1) for worker in workers])

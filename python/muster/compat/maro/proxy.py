@@ -1,5 +1,6 @@
 """MARO's proxy, on Muster's."""
 
+import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from .message import (
     the_one,
 )
 from .register_table import LivePeers, peer_type
+from .settings import Settings
 
 
 class Proxy(Carrier):
@@ -31,6 +33,8 @@ class Proxy(Carrier):
     `peer_name_list`, join() or the first use does. Times are in milliseconds where a
     method is given one: None is the driver's default, less than 0 for ever, 0 not at all.
     """
+
+    __signature__ = inspect.signature(Settings)
 
     @property
     def group_name(self) -> str:

@@ -67,6 +67,13 @@ class Settings:
     peer_counts: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.component_name, DriverType):
+            # By position, versions before 0.3 have no name here.
+            first, second, third = self.component_name, self.driver_type, self.driver_parameters
+            self.component_name, self.driver_type = None, first
+            self.driver_parameters = second if isinstance(second, Mapping) else None
+            if isinstance(third, tuple):
+                self.redis_address = third
         if self.driver_type is not DriverType.ZMQ:
             raise FatalDriverTypeError(f"there is no driver {self.driver_type!r}; use DriverType")
         unknown = set(self.driver_parameters or ()) - {

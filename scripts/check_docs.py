@@ -1,7 +1,7 @@
 """Fails when a page links to nothing, or shows code of an example that is not in it.
 
 README has the whole of one example. A block that opens with ```cpp examples/NAME.cpp
-must stand in that file, line for line.
+must stand in that file, line for line; the same with ```python.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE = "examples/hello.cpp"
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
-SNIPPET = re.compile(r"^```cpp (examples/\S+)\n(.*?)^```$", re.M | re.S)
+SNIPPET = re.compile(r"^```(?:cpp|python) (examples/\S+)\n(.*?)^```$", re.M | re.S)
 
 
 def broken_links(page: pathlib.Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Prints how many cases of a ctest JUnit file passed, and how many did not.
+"""Prints how many cases of a JUnit file, ctest's or pytest's, passed, and how many did not.
 
 A case that was skipped, disabled or not built did not pass: on the machines
 that this runs on, every case can run.
@@ -10,13 +10,18 @@ import xml.etree.ElementTree as ElementTree
 
 def count(text: str) -> tuple[int, list[str]]:
     """Returns the number of cases that passed, and a line for each that did not."""
-    cases = ElementTree.fromstring(text).findall("testcase")
-    bad = [f"{case.get('name')}: {case.get('status')}" for case in cases if not passed(case)]
+    cases = list(ElementTree.fromstring(text).iter("testcase"))
+    bad = [f"{case.get('name')}: {outcome(case)}" for case in cases if outcome(case) != "run"]
     return len(cases) - len(bad), bad
 
 
-def passed(case: ElementTree.Element) -> bool:
-    return case.get("status") == "run" and case.find("skipped") is None
+def outcome(case: ElementTree.Element) -> str:
+    """ "run" if it passed. What ctest says in an attribute, pytest says by an element."""
+    status = case.get("status", "run")
+    if status != "run":
+        return status
+    troubles = [kind for kind in ("skipped", "failure", "error") if case.find(kind) is not None]
+    return troubles[0] if troubles else "run"
 
 
 def main() -> None:

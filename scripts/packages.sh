@@ -3,6 +3,8 @@
 debian_packages=(
   # The build.
   g++ cmake ninja-build ccache git python3 python3-venv ca-certificates
+  # The Python package's extension module.
+  python3-dev
   # Checks: one pinned clang for formatting, tidying and fuzzing.
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
   # What the library stands on (docs/decisions/0008).

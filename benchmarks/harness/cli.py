@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from benchmarks.harness import program, reference
-from benchmarks.harness.build import BuildError, build
+from benchmarks.harness.build import BUILDS, BuildError
 from benchmarks.harness.session import Session
 from benchmarks.harness.suite import Case
 from benchmarks.harness.suites import SUITES
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace, cases: Sequence[Case]) -> int:
     effort = QUICK if options.quick else Effort()
     if options.pairs is not None:
         effort = replace(effort, pairs=options.pairs)
-    programs = options.bin or build()
+    programs = options.bin or BUILDS[SUITES[options.suite].language]()
 
     def run(contender: str, case: str) -> program.Measured:
         return program.run(programs / f"bench_{contender}", case, effort.seconds)

@@ -39,3 +39,5 @@ class Case:
 class Suite:
     name: str
     cases: tuple[Case, ...]
+    language: str = "c++"
+    """What its programs are written in: how they are made ready."""

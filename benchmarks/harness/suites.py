@@ -73,4 +73,20 @@ COMMUNICATION = Suite(
     ),
 )
 
-SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION)}
+PYTHON = Suite(
+    "python",
+    (
+        Case("py.task.shm", (Peer("pyzmq", 6), Peer("ray", 30)), (Limit(12, "us"),)),
+        Case("py.task.tcp", (Peer("pyzmq", 2.5),)),
+        Case("py.stream", (Peer("pyzmq", 1),)),
+        Case("py.stream.dict", (Peer("pyzmq", 1.5),)),
+        Case("py.large", (Peer("pyzmq", 8), Peer("pyzmq-nocopy", 4))),
+        Case("py.handover.64K", limits=(Limit(50, "us"),)),
+        Case("py.handover.256M", limits=(Limit(50, "us"),)),
+        Case("py.broadcast", (Peer("pyzmq", 8), Peer("ray", 3))),
+        Case("py.import", limits=(Limit(50, "ms"),)),
+    ),
+    language="python",
+)
+
+SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION, PYTHON)}

@@ -52,7 +52,7 @@ Status EventDispatcher::launch(const Wait& wait) {
   if (options_.pool > 0) {
     pool_ = std::make_unique<internal::HandlerPool>(proxy_.loop(), options_.pool);
   }
-  Status ended = run(Wait(deadline, launch_stop_.get_token()), deadline);
+  Status ended = run(Wait(deadline, launch_stop_.get_token()).asking(wait.check()), deadline);
   pool_.reset();  // What runs in it may still fail.
   if (std::optional<Error> error = std::exchange(pool_error_, std::nullopt)) {
     return *std::move(error);
@@ -70,7 +70,8 @@ Status EventDispatcher::run(const Wait& wait, TimePoint deadline) {
 
 // One message, or a change of members, or time that has passed.
 Status EventDispatcher::step(const Wait& wait, TimePoint deadline) {
-  const Wait until(std::min(deadline, table_.next_deadline()), wait.stop());
+  const Wait until =
+      Wait(std::min(deadline, table_.next_deadline()), wait.stop()).asking(wait.check());
   MUSTER_TRY(const std::optional<Message> message, proxy_.receive_next(seen_, until));
   const TimePoint now = proxy_.loop().now();
   if (message) {

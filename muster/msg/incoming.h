@@ -36,9 +36,9 @@ struct Incoming {
 class MessageMaker {
  public:
   // Code::invalid if the body is not what the head says. Of use anywhere: the
-  // body is decoded here, which can take a while.
+  // body is decoded here, which can take a while, or kept as it is.
   static Result<Message> make(const Incoming& incoming, const Buffer& destination,
-                              const BodyLimits& limits);
+                              const BodyLimits& limits, bool keeps_encoded = false);
 
   // Notes that `message`, a request, is being answered. False if it has been,
   // as far as that: the answer may not be sent.

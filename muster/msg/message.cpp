@@ -30,11 +30,13 @@ Message::Message(MessageFields fields) {
 Error Message::failure() const { return value_to_error(data_->body).during(source()); }
 
 Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& destination,
-                                   const BodyLimits& limits) {
+                                   const BodyLimits& limits, bool keeps_encoded) {
   const MessageHead& head = incoming.head;
   auto data = std::make_shared<Message::Data>();
-  if (head.form == BodyForm::bytes && head.compression == Compression::none &&
-      incoming.parts.size() == 1) {
+  if (keeps_encoded && !head.is_failure) {
+    data->encoded.emplace(head.form, head.compression, incoming.parts);
+  } else if (head.form == BodyForm::bytes && head.compression == Compression::none &&
+             incoming.parts.size() == 1) {
     data->body = incoming.parts[0];
   } else {
     MUSTER_TRY(data->body, decode_body(head.form, head.compression, incoming.parts, limits));

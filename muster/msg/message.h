@@ -16,6 +16,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/error.h"
 #include "muster/base/id.h"
+#include "muster/msg/message_codec.h"
 #include "muster/msg/message_head.h"
 #include "muster/msg/session.h"
 #include "muster/msg/tag.h"
@@ -68,6 +69,8 @@ struct Draft {
   Tag tag = {};
   Destination destination = {};
   wire::Value body = {};
+  // In the body's place: one that was encoded before, and goes as it is.
+  std::optional<EncodedBody> encoded = {};
   SessionType session_type = SessionType::task;
   SessionId session_id = {};  // None: one is made.
   Priority priority = Priority::normal;
@@ -104,6 +107,9 @@ class Message {
   std::string_view source() const { return data_->source.text(); }
   std::string_view destination() const { return data_->destination.text(); }
   const wire::Value& body() const { return data_->body; }
+  // In the body's place, where ProxyOptions::keeps_encoded says so: as it came,
+  // looked into by nobody. Null for all other messages.
+  const EncodedBody* encoded() const { return data_->encoded ? &*data_->encoded : nullptr; }
 
   SessionType session_type() const { return data_->session_type; }
   Stage stage() const { return data_->stage; }
@@ -136,6 +142,7 @@ class Message {
     Buffer source;
     Buffer destination;
     wire::Value body;
+    std::optional<EncodedBody> encoded;
     SessionId session_id;
     MessageId message_id;
     TimePoint deadline = kForever;

@@ -111,10 +111,25 @@ Result<EncodedBody> encode_body(const Value& body, Compression compression,
     encoded.parts.push_back(std::move(document.tree));
     for (Buffer& part : document.parts) encoded.parts.push_back(std::move(part));
   }
-  if (compression != Compression::none && compress_parts(compression, encoded.parts)) {
-    encoded.compression = compression;
-  }
+  compress_body(encoded, compression);
   return encoded;
+}
+
+void compress_body(EncodedBody& body, Compression compression) {
+  if (compression != Compression::none && compress_parts(compression, body.parts)) {
+    body.compression = compression;
+  }
+}
+
+Result<EncodedBody> expand_body(const EncodedBody& body, const BodyLimits& limits) {
+  if (body.compression == Compression::none) return body;
+  MUSTER_TRY(std::vector<Buffer> grown,
+             decompress_parts(body.compression, {body.parts.begin(), body.parts.end()},
+                              limits.max_decompressed));
+  EncodedBody expanded;
+  expanded.form = body.form;
+  for (Buffer& part : grown) expanded.parts.push_back(std::move(part));
+  return expanded;
 }
 
 Result<Value> decode_body(BodyForm form, Compression compression, std::span<const Buffer> parts,

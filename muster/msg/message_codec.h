@@ -38,6 +38,11 @@ Result<EncodedBody> encode_body(const wire::Value& body, Compression compression
 Result<wire::Value> decode_body(BodyForm form, Compression compression,
                                 std::span<const Buffer> parts, const BodyLimits& limits = {});
 
+// For who encodes and decodes by other means: the parts made smaller where that
+// helps, and back. The same checks as decode_body()'s.
+void compress_body(EncodedBody& body, Compression compression);
+Result<EncodedBody> expand_body(const EncodedBody& body, const BodyLimits& limits = {});
+
 // An error as a body, and back. What is no error reads as Code::internal.
 wire::Value error_to_value(const Error& error);
 Error value_to_error(const wire::Value& value);

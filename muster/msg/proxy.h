@@ -29,7 +29,6 @@
 namespace muster::msg {
 
 struct Incoming;
-struct EncodedBody;
 
 namespace internal {
 class ProxyCore;
@@ -62,6 +61,7 @@ struct Enough {
 struct ReplyOptions {
   Tag tag = {};  // Invalid: that of the request.
   Compression compression = Compression::none;
+  std::optional<EncodedBody> encoded = {};  // In the body's place, as a draft's.
 };
 
 struct ForwardOptions {
@@ -125,6 +125,9 @@ class Proxy {
   // What cannot be sent is an outcome of its session.
   Result<std::vector<SessionId>> iscatter(const Draft& draft,
                                           std::vector<std::pair<Destination, wire::Value>> bodies);
+  // The same of bodies that were encoded before.
+  Result<std::vector<SessionId>> iscatter_encoded(
+      const Draft& draft, std::vector<std::pair<Destination, EncodedBody>> bodies);
   Result<Replies> scatter(const Draft& draft,
                           std::vector<std::pair<Destination, wire::Value>> bodies,
                           const Wait& wait = {});
@@ -137,6 +140,13 @@ class Proxy {
   // asked to come here. None if there was none in time; an error once this
   // proxy is over.
   Result<std::optional<Message>> receive_once(const Wait& wait = {});
+  // Calls `action` once, under the baton, when there is something for receive(),
+  // at once if there is: a message, or the proxy's end. For who waits elsewhere,
+  // as on a descriptor; who comes to take it may find that another has.
+  void when_receivable(std::function<void()> action);
+  // `message`, whose body was left encoded, is none: tells its sender, if that
+  // waits for an answer, and us, by an event.
+  Status refuse(const Message& message, const Error& why);
   // for (const Message& message : proxy.receive()) ...
   // Ends when none comes for as long as `wait` says, or the proxy is over.
   Reception receive(const Wait& wait = {});
@@ -167,7 +177,8 @@ class Proxy {
   Result<SessionId> forward(const Message& message, const Destination& destination,
                             ForwardOptions options = {});
 
-  // Memory for a body that peers on this host can read where it lies.
+  // Memory for a body that peers on this host can read where it lies, those
+  // that have not come yet too.
   Result<WritableBuffer> allocate(std::size_t size);
 
   // None if nothing happened in time.
@@ -190,8 +201,8 @@ class Proxy {
   Result<Message> to_message(const Result<Incoming>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items);
-  Status answer(const Message& message, Stage stage, MessageHead head, const wire::Value& body,
-                Compression compression, const Wait& wait);
+  Status answer(const Message& message, Stage stage, MessageHead head, EncodedBody body,
+                const Wait& wait);
   void call_back();
 
   std::unique_ptr<internal::ProxyCore> core_;

@@ -89,6 +89,11 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   bool has_waiting() const { return !mailbox_.empty(); }
   // The next for receive(). Sends its receipt, if it wants one.
   Incoming take_waiting();
+  // Any thread: the body is decoded here.
+  Result<Message> make_message(const Incoming& incoming) const {
+    return MessageMaker::make(incoming, own_name_, options_.body_limits, options_.keeps_encoded);
+  }
+  void when_receivable(std::function<void()> action);
   // Its body is not what its head says: tells the sender, and us.
   void refuse(const Incoming& incoming, const Error& why);
 
@@ -157,6 +162,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void question_came(PeerLink& link);
   static std::uint64_t bytes_of(const wire::Parts& parts);
   void note(const PeerLink& link, const MessageHead& head, std::uint64_t bytes, bool is_sent);
+  void deliver(Incoming& incoming);
+  void tell_receivable();
   void sessions_due();
 
   loop::Loop& loop_;
@@ -169,6 +176,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // What every message touches comes first.
   SessionTable sessions_;
   Mailbox mailbox_;
+  std::vector<std::function<void()>> when_receivable_;
   PeerTable peers_;
   std::vector<std::unique_ptr<Channel>> channels_;  // By PeerId::slot.
   std::uint64_t last_message_ = 0;

@@ -62,14 +62,28 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   } else {
     link.link->done(cost);
   }
+  deliver(incoming);
+}
+
+void ProxyCore::deliver(Incoming& incoming) {
   mailbox_.push(std::move(incoming));
+  if (!when_receivable_.empty()) tell_receivable();
+}
+
+void ProxyCore::when_receivable(std::function<void()> action) {
+  when_receivable_.push_back(std::move(action));
+  if (has_waiting() || end_) tell_receivable();
+}
+
+void ProxyCore::tell_receivable() {
+  for (const auto& action : std::exchange(when_receivable_, {})) action();
 }
 
 void ProxyCore::answer_came(Incoming& incoming) {
   using Verdict = SessionTable::Verdict;
   const Verdict verdict = sessions_.take(incoming);
   if (verdict == Verdict::finished || verdict == Verdict::advanced) return;
-  if (verdict == Verdict::deliver) return mailbox_.push(std::move(incoming));
+  if (verdict == Verdict::deliver) return deliver(incoming);
   ++counters_.unwanted;
   tell({.kind = ProxyEvent::Kind::unwanted,
         .peer = std::string(incoming.source.text()),

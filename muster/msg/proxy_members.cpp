@@ -139,6 +139,7 @@ void ProxyCore::end_with(const Error& why) {
   }
   sessions_.end_all(why);
   sessions_changed();
+  tell_receivable();
 }
 
 void ProxyCore::leave() {

@@ -63,6 +63,10 @@ struct ProxyOptions {
   std::size_t max_sessions = std::size_t{1} << 20;
   std::uint64_t max_body = std::uint64_t{16} << 30;
   BodyLimits body_limits = {};
+  // Messages come with Message::encoded() instead of body(), for who reads the
+  // bytes into values of another language. Whether they are a body is then
+  // theirs to find out, and to say with Proxy::refuse().
+  bool keeps_encoded = false;
   // Messages for a peer that is not there just now, per peer.
   OutboxLimits absent = {};
   // Peers that are lost or have left and are remembered all the same.

@@ -18,8 +18,7 @@ using loop::Turn;
 
 Result<Message> Proxy::to_message(const Result<Incoming>& outcome) const {
   if (!outcome) return outcome.error();
-  MUSTER_TRY(Message message,
-             MessageMaker::make(*outcome, core_->own_name(), core_->options().body_limits));
+  MUSTER_TRY(Message message, core_->make_message(*outcome));
   if (message.is_failure()) return message.failure();
   return message;
 }
@@ -56,12 +55,37 @@ Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> 
     if (end) return *std::move(end);
     if (waited == Waited::cancelled) return internal::why_not(waited, "receive");
     if (!taken) return std::optional<Message>();
-    Result<Message> message =
-        MessageMaker::make(*taken, core_->own_name(), core_->options().body_limits);
+    Result<Message> message = core_->make_message(*taken);
     if (message) return std::optional<Message>(*std::move(message));
     const Turn turn(loop);
     core_->refuse(*taken, message.error());
   }
+}
+
+void Proxy::when_receivable(std::function<void()> action) {
+  if (!core_->is_this_process()) return;
+  const Turn turn(core_->loop());
+  core_->when_receivable(std::move(action));
+}
+
+Status Proxy::refuse(const Message& message, const Error& why) {
+  MUSTER_TRY_OK(core_->check_process());
+  if (!message || !message.peer()) {
+    return Error(Code::invalid, "refuse: this is no message that came");
+  }
+  if (message.is_request() && message.session_type() == SessionType::task &&
+      !MessageMaker::claim(message, Stage::complete)) {
+    return Error(Code::invalid, "refuse: the message was answered before");
+  }
+  Incoming incoming;
+  incoming.head.kind = kind_of(message.session_type(), message.stage());
+  incoming.head.session = message.session_id();
+  incoming.head.tag = message.tag();
+  incoming.peer = message.peer();
+  incoming.source = Buffer::copy_of(message.source());
+  const Turn turn(core_->loop());
+  core_->refuse(incoming, why);
+  return ok();
 }
 
 Proxy::Reception Proxy::receive(const Wait& wait) { return {*this, wait}; }

@@ -16,8 +16,8 @@ using loop::Turn;
 using wire::Value;
 
 // Sends an answer of `stage`; waits while there is no room for it.
-Status Proxy::answer(const Message& message, Stage stage, MessageHead head, const Value& body,
-                     Compression compression, const Wait& wait) {
+Status Proxy::answer(const Message& message, Stage stage, MessageHead head, EncodedBody body,
+                     const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
   const std::string_view attempt = stage == Stage::receive ? "acknowledge" : "reply";
   if (!message || !message.is_request() || !message.peer()) {
@@ -25,13 +25,12 @@ Status Proxy::answer(const Message& message, Stage stage, MessageHead head, cons
   }
   OutgoingMessage answer;
   answer.head = head;
-  MUSTER_TRY(EncodedBody encoded, encode_body(body, compression, core_->options().body_limits));
   answer.head.kind = kind_of(message.session_type(), stage);
-  answer.head.form = encoded.form;
-  answer.head.compression = encoded.compression;
+  answer.head.form = body.form;
+  answer.head.compression = body.compression;
   answer.head.session = message.session_id();
   if (!answer.head.tag.is_valid()) answer.head.tag = message.tag();
-  answer.parts = std::move(encoded.parts);
+  answer.parts = std::move(body.parts);
   answer.priority = message.priority();
   if (!MessageMaker::claim(message, stage)) {
     return Error(Code::invalid, fmt::format("{}: the message was answered before", attempt));
@@ -62,14 +61,17 @@ Status Proxy::reply(const Message& message, const Value& body, const ReplyOption
   MessageHead head;
   head.tag = options.tag;
   if (message && message.session_type() == SessionType::notification) {
-    if (!body.is_nil()) {
+    if (options.encoded ? options.encoded->form != BodyForm::none : !body.is_nil()) {
       return Error(Code::invalid,
                    "reply: a notification is acknowledged, not answered; "
                    "send a task where an answer is wanted");
     }
     return acknowledge(message, wait);
   }
-  return answer(message, Stage::complete, head, body, options.compression, wait);
+  if (options.encoded) return answer(message, Stage::complete, head, *options.encoded, wait);
+  MUSTER_TRY(EncodedBody encoded,
+             encode_body(body, options.compression, core_->options().body_limits));
+  return answer(message, Stage::complete, head, std::move(encoded), wait);
 }
 
 Status Proxy::fail(const Message& message, const Error& why, const Wait& wait) {
@@ -78,19 +80,23 @@ Status Proxy::fail(const Message& message, const Error& why, const Wait& wait) {
   }
   MessageHead head;
   head.is_failure = true;
-  return answer(message, Stage::complete, head, error_to_value(why), Compression::none, wait);
+  MUSTER_TRY(EncodedBody encoded, encode_body(error_to_value(why)));
+  return answer(message, Stage::complete, head, std::move(encoded), wait);
 }
 
 Status Proxy::acknowledge(const Message& message, const Wait& wait) {
-  return answer(message, Stage::receive, {}, {}, Compression::none, wait);
+  return answer(message, Stage::receive, {}, {}, wait);
 }
 
 Result<SessionId> Proxy::forward(const Message& message, const Destination& destination,
                                  ForwardOptions options) {
   if (!message) return Error(Code::invalid, "forward: there is no message");
+  std::optional<EncodedBody> encoded;
+  if (!options.body && message.encoded() != nullptr) encoded = *message.encoded();
   return isend({.tag = options.tag.is_valid() ? options.tag : Tag(message.tag()),
                 .destination = destination,
                 .body = options.body ? *std::move(options.body) : message.body(),
+                .encoded = std::move(encoded),
                 .session_type = message.session_type(),
                 .session_id = message.session_id(),
                 .priority = options.priority,

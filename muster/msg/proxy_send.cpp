@@ -36,6 +36,11 @@ Status check(const Draft& draft) {
   return ok();
 }
 
+Result<EncodedBody> body_of(const Draft& draft, const BodyLimits& limits) {
+  if (draft.encoded) return *draft.encoded;
+  return encode_body(draft.body, draft.compression, limits);
+}
+
 // send() as a thing that is tried again until it is done.
 struct Sending {
   ProxyCore& core;
@@ -108,8 +113,7 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
   const TimePoint deadline =
       std::min(draft.deadline, wait.deadline_from([this] { return core_->loop().now(); }));
   draft.deadline = deadline;
-  MUSTER_TRY(EncodedBody body,
-             encode_body(draft.body, draft.compression, core_->options().body_limits));
+  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
   Sending sending{*core_, draft, body};
   const Waited waited =
       internal::wait_for(core_->loop(), wait, deadline, [&sending] { return sending.step(); });
@@ -126,8 +130,7 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
 Result<SessionId> Proxy::isend(const Draft& draft) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
-  MUSTER_TRY(EncodedBody body,
-             encode_body(draft.body, draft.compression, core_->options().body_limits));
+  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
   const Turn turn(core_->loop());
   MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
   return core_->submit(peer, draft, body);
@@ -141,8 +144,7 @@ loop::Future<Message> Proxy::request(Draft draft) {
     MUSTER_TRY_OK(check(draft));
     draft.answers = Answers::by_id;
     draft.wants_receipt = draft.session_type == SessionType::notification;
-    MUSTER_TRY(EncodedBody body,
-               encode_body(draft.body, draft.compression, core_->options().body_limits));
+    MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
     const Turn turn(core_->loop());
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
     MUSTER_TRY_OK(
@@ -197,12 +199,24 @@ Result<std::vector<SessionId>> Proxy::iscatter(const Draft& draft,
   return send_all(draft, items);
 }
 
+Result<std::vector<SessionId>> Proxy::iscatter_encoded(
+    const Draft& draft, std::vector<std::pair<Destination, EncodedBody>> bodies) {
+  MUSTER_TRY_OK(core_->check_process());
+  MUSTER_TRY_OK(check(draft));
+  if (draft.session_id) return Error(Code::invalid, "scatter: each session has an id of its own");
+  std::vector<SendItem> items;
+  items.reserve(bodies.size());
+  for (auto& [destination, body] : bodies) {
+    items.push_back({std::move(destination), std::move(body)});
+  }
+  return send_all(draft, items);
+}
+
 Result<std::vector<SessionId>> Proxy::ibroadcast(const Audience& audience, const Draft& draft) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   if (draft.session_id) return Error(Code::invalid, "broadcast: each session has its own id");
-  MUSTER_TRY(EncodedBody body,
-             encode_body(draft.body, draft.compression, core_->options().body_limits));
+  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
   if (count_of(*core_, audience) > 1) share_parts(*core_, body);
   const Turn turn(core_->loop());
   const std::vector<PeerId> peers = core_->peers().select(audience);

@@ -123,6 +123,36 @@ TEST_F(ProxyThreads, WaitsOfEveryKindCanBeCancelled) {
   EXPECT_TRUE(master->session_state(id)) << "its answer may still be waited for";
 }
 
+std::atomic<int> questions{0};
+std::atomic<bool> is_held_while_asked{false};
+loop::Loop* asked_loop = nullptr;
+
+bool third_time() {
+  if (asked_loop->is_held()) is_held_while_asked = true;
+  return ++questions == 3;
+}
+
+TEST_F(ProxyThreads, AWaitThatAsksEndsOnceTheAnswerIsYes) {
+  const auto silent = group.start("worker_1");
+  const auto master = join("master", {{.name = "worker_1"}});
+  asked_loop = &group.loop();
+  const std::vector<std::function<Code(Wait)>> calls{
+      [&](Wait wait) {
+        return master->send({.tag = "sum", .destination = "worker_1"}, wait).error().code();
+      },
+      [&](Wait wait) { return master->receive_once(wait).error().code(); },
+  };
+  for (const auto& call : calls) {
+    questions = 0;
+    EXPECT_EQ(call(Wait(seconds(60)).asking(third_time)), Code::cancelled);
+    EXPECT_EQ(questions, 3);
+  }
+  EXPECT_FALSE(is_held_while_asked);
+  questions = 4;
+  EXPECT_FALSE(*master->receive_once(Wait(Duration::zero()).asking(third_time)));
+  EXPECT_EQ(questions, 4) << "who does not wait does not ask";
+}
+
 TEST_F(ProxyThreads, ReceiveOnceOfZeroDoesNotWait) {
   const auto master = join("master", {});
   const auto none = master->receive_once(Duration::zero());

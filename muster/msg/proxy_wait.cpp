@@ -1,11 +1,13 @@
 #include "muster/msg/proxy_wait.h"
 
+#include <algorithm>
 #include <string>
 
 namespace muster::msg::internal {
+namespace {
 
-Waited wait_for(loop::Loop& loop, const Wait& wait, TimePoint deadline,
-                const std::function<bool()>& done) {
+Waited wait_unasked(loop::Loop& loop, const Wait& wait, TimePoint deadline,
+                    const std::function<bool()>& done) {
   const std::stop_token& stop = wait.stop();
   if (!stop.stop_possible()) {
     return loop.wait_until(done, deadline) ? Waited::done : Waited::timeout;
@@ -21,6 +23,19 @@ Waited wait_for(loop::Loop& loop, const Wait& wait, TimePoint deadline,
       deadline);
   if (is_done) return Waited::done;
   return is_over ? Waited::cancelled : Waited::timeout;
+}
+
+}  // namespace
+
+Waited wait_for(loop::Loop& loop, const Wait& wait, TimePoint deadline,
+                const std::function<bool()>& done) {
+  if (wait.check() == nullptr) return wait_unasked(loop, wait, deadline, done);
+  for (;;) {
+    const TimePoint next = std::min(deadline, loop.now() + Wait::kCheckEvery);
+    const Waited waited = wait_unasked(loop, wait, next, done);
+    if (waited != Waited::timeout || next == deadline) return waited;
+    if (wait.check()()) return Waited::cancelled;
+  }
 }
 
 Error why_not(Waited waited, std::string_view attempt) {

@@ -33,10 +33,23 @@ class Wait {
   // Once requested, the call ends with Code::cancelled.
   const std::stop_token& stop() const { return stop_; }
 
+  // The same, but `question` is asked every kCheckEvery by the thread that waits,
+  // never under the baton; true ends the call as stop() does. For who learns of
+  // signals only by asking, as an interpreter does.
+  using Check = bool (*)();
+  static constexpr Duration kCheckEvery = std::chrono::milliseconds(50);
+  Wait asking(Check question) const {
+    Wait wait = *this;
+    wait.check_ = question;
+    return wait;
+  }
+  Check check() const { return check_; }
+
  private:
   TimePoint deadline_ = kForever;
   Duration duration_ = Duration::max();
   std::stop_token stop_;
+  Check check_ = nullptr;
 };
 
 }  // namespace muster::msg

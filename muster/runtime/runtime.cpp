@@ -71,4 +71,9 @@ Result<std::unique_ptr<Proxy>> Runtime::join(ProxyOptions options, const msg::Wa
   return Proxy::join(*loop_, complete(std::move(options)), wait);
 }
 
+Result<WritableBuffer> Runtime::allocate(std::size_t size) {
+  const Turn turn(*loop_);
+  return drivers_.front()->allocate(size);
+}
+
 }  // namespace muster

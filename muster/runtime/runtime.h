@@ -51,6 +51,9 @@ class Runtime {
   // it; filled in the same way.
   Result<std::vector<msg::Surveyed>> survey(msg::SurveyOptions options,
                                             const msg::Wait& wait = std::chrono::seconds(3));
+  // Any thread. Memory for a body that all peers on this host can read where it
+  // lies, whichever proxy sends it.
+  Result<WritableBuffer> allocate(std::size_t size);
 
   loop::Loop& loop() { return *loop_; }
   // For another registry than the usual: what it needs to reach other hosts.

@@ -40,6 +40,10 @@ class ShmDriver final : public net::Driver {
     return std::unique_ptr<net::Connection>(std::move(made));
   }
 
+  Result<WritableBuffer> allocate(std::size_t size) override {
+    return hub_->arena().allocate(size);
+  }
+
  private:
   // A connection that only ever tells its sink that nobody was there.
   class Stillborn final : public net::Connection, private loop::Flusher {

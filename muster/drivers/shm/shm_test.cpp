@@ -21,5 +21,15 @@ MUSTER_LINK_SUITE(Shm, make_subject("shm", shm, fresh),
                   make_subject("shm_apart", shm, fresh, Sides::apart),
                   make_subject("shm_no_process_vm", without_process_vm, fresh, Sides::apart));
 
+TEST(ShmDriver, GivesMemoryOfTheArenaBeforeAnybodyIsThere) {
+  const auto loop = *loop::Loop::make();
+  const loop::Turn turn(*loop);
+  const auto driver = shm(*loop);
+  const Result<WritableBuffer> memory = driver->allocate(1 << 20);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->size(), 1U << 20);
+  EXPECT_NE(memory->owner()->origin(), nullptr) << "peers can read it where it lies";
+}
+
 }  // namespace
 }  // namespace muster::net::testing

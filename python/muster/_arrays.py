@@ -1,0 +1,99 @@
+"""The part of arrays' ways that is not worth being fast."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from muster import _core
+
+AnyArray = npt.NDArray[Any]
+
+_BF16 = 11
+
+
+def _bfloat16() -> np.dtype[Any]:
+    """Numpy has no such type. Who has ml_dtypes gets its; else it is a field of that name."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype([("bfloat16", "<u2")])
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
+
+
+_NAMES = "? i1 u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <u2 <f4 <f8 <c8 <c16".split()
+#: By the number that travels; 0 is none.
+DTYPES: list[np.dtype[Any] | None] = [None, *(np.dtype(name) for name in _NAMES)]
+DTYPES[_BF16] = _bfloat16()
+
+_CODES = {dtype: code for code, dtype in enumerate(DTYPES) if dtype is not None}
+
+
+def freeze(array: AnyArray) -> None:
+    """Nobody may write to what is being sent, not by way of what `array` is a part of either."""
+    part: Any = array
+    while isinstance(part, np.ndarray):
+        part.flags.writeable = False
+        part = part.base
+
+
+def describe(array: AnyArray) -> tuple[int | str, tuple[int, ...], AnyArray]:
+    """The dtype, the shape, and the elements in C order, as bytes."""
+    dtype = array.dtype.newbyteorder("<") if array.dtype.isbuiltin else array.dtype
+    plain = np.asarray(array, dtype=dtype, order="C")
+    code: int | str | None = _CODES.get(plain.dtype)
+    if code is None:
+        code = repr(np.lib.format.dtype_to_descr(plain.dtype))
+    flat = plain.reshape(-1)
+    if flat.dtype.itemsize == 0:
+        return code, array.shape, np.empty(0, np.uint8)
+    return code, array.shape, flat.view(np.dtype((np.void, flat.dtype.itemsize))).view(np.uint8)
+
+
+def restore(description: str, shape: tuple[int, ...], memory: _core.Memory) -> AnyArray:
+    """What :func:`describe` has described. Raises ValueError for what it never says."""
+    dtype = np.lib.format.descr_to_dtype(ast.literal_eval(description))
+    if dtype.hasobject:
+        raise ValueError("an array of objects does not travel without a pickle")
+    array: AnyArray = np.ndarray(shape, dtype, cast(memoryview, memory))
+    if array.nbytes != len(memory):
+        raise ValueError("an array whose shape does not fit its bytes")
+    return array
+
+
+def plain(scalar: Any) -> Any:
+    """A number of numpy's as Python's own; itself if there is no such."""
+    item = scalar.item() if not isinstance(scalar, np.datetime64 | np.timedelta64) else scalar
+    return item if isinstance(item, bool | int | float | str | bytes) else scalar
+
+
+def _from_torch(tensor: Any) -> AnyArray | tuple[int, AnyArray]:
+    import torch
+
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        bits: AnyArray = tensor.view(torch.int16).numpy()
+        return _BF16, bits
+    array: AnyArray = tensor.resolve_conj().resolve_neg().numpy()
+    return array
+
+
+def from_foreign(thing: Any) -> AnyArray | tuple[int, AnyArray] | None:
+    """An array on the memory of whatever shows it; none if that cannot be an array."""
+    if type(thing).__module__.partition(".")[0] == "torch" and hasattr(thing, "detach"):
+        return _from_torch(thing)
+    if hasattr(thing, "__dlpack__"):
+        try:
+            return np.from_dlpack(thing)
+        except (BufferError, RuntimeError, TypeError):
+            pass
+    try:
+        view = memoryview(thing)
+    except TypeError:
+        return None
+    array: AnyArray = np.asarray(view)
+    return None if array.dtype.hasobject else array

@@ -1,0 +1,1 @@
+"""Front doors for programs that were written for other toolkits."""

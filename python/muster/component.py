@@ -1,0 +1,208 @@
+"""dist: a class of yours as a component, with no change to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar, cast
+
+from muster import _core
+from muster.proxy import Proxy
+
+__all__ = ["Distributed", "Event", "Handler", "Stop", "dist"]
+
+T = TypeVar("T")
+
+#: A text such as ``worker:update:60%``, a condition, or a tuple with ``AND`` or ``OR`` last.
+Event = str | _core.EventCondition | tuple[Any, ...]
+#: Called with the local instance, the proxy and the messages that met the condition. What it
+#: returns, unless that is None, answers each task among them that it has not answered itself.
+Handler = Callable[[Any, Proxy, list[_core.Message]], Any]
+
+_OWN = ("_muster_local", "_muster_proxy", "_muster_dispatcher")
+
+
+class Stop(Exception):
+    """Raise it in a handler to end the component's ``launch()``, once the handler is over."""
+
+
+class Distributed(Generic[T]):
+    """What calling a class that was decorated with :func:`dist` gives.
+
+    Its attributes are those of the local instance, to read and to write.
+    """
+
+    _muster_local: T
+    _muster_proxy: Proxy
+    _muster_dispatcher: _core.Dispatcher
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError("decorate a class with muster.dist() to make one")
+
+    def launch(self, timeout: float | None = None) -> None:
+        """Receives messages and calls handlers until :meth:`stop`, or ``timeout`` seconds are over.
+
+        Raises :class:`muster.TimedOutError` then, and whatever ends the proxy.
+        """
+        self._muster_dispatcher.launch(timeout)
+
+    def stop(self) -> None:
+        """Ends :meth:`launch`: no handler is begun any more. Any thread, handlers too."""
+        self._muster_dispatcher.stop()
+
+    @property
+    def local_instance(self) -> T:
+        """The object of the class that was decorated."""
+        return self._muster_local
+
+    @property
+    def proxy(self) -> Proxy:
+        """What it talks to the others with."""
+        return self._muster_proxy
+
+    @property
+    def is_partial(self) -> bool:
+        """Inside a handler: whether it was called because its event's time was over."""
+        return self._muster_dispatcher.is_partial
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_muster_local"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OWN:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._muster_local, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._muster_local, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self._muster_local), *Distributed.__dict__})
+
+    def __repr__(self) -> str:
+        return repr(self._muster_local)
+
+
+class _DistributedClass(type):
+    """A decorated class still answers for the one that it was made of."""
+
+    _muster_class: type
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(type.__getattribute__(cls, "_muster_class"), name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or isinstance(instance, cls._muster_class)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return type.__subclasscheck__(cls, other) or issubclass(other, cls._muster_class)
+
+
+# Looked up by Python on the type, past __getattr__.
+_NOT_FORWARDED = {
+    *dir(object),
+    *Distributed.__dict__,
+    "__abstractmethods__",
+    "__class_getitem__",
+    "__dict__",
+    "__init_subclass__",
+    "__slots__",
+    "__weakref__",
+}
+_ALWAYS_FORWARDED = {"__eq__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"}
+_ALWAYS_FORWARDED |= {"__str__", "__format__"}
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    def special(self: Distributed[Any], *args: Any, **kwargs: Any) -> Any:
+        others = [arg._muster_local if isinstance(arg, Distributed) else arg for arg in args]
+        return getattr(type(self._muster_local), name)(self._muster_local, *others, **kwargs)
+
+    special.__name__ = name
+    return special
+
+
+def _special_methods(cls: type) -> dict[str, Any]:
+    names = {name for name in dir(cls) if name.startswith("__") and name.endswith("__")}
+    found: dict[str, Any] = {}
+    for name in (names - _NOT_FORWARDED) | (names & _ALWAYS_FORWARDED):
+        value = getattr(cls, name)
+        if value is None:  # As __hash__ of what cannot be hashed.
+            found[name] = None
+        elif callable(value) and not isinstance(value, type):
+            found[name] = _forward(name)
+    return found
+
+
+def dist(
+    proxy: Proxy,
+    handlers: Mapping[Any, Handler],
+    *,
+    pool: int = 0,
+    stops_on_error: bool = False,
+    report: Callable[[int, str, list[_core.Message]], object] | None = None,
+) -> Callable[[type[T]], type[Distributed[T]]]:
+    """Make a class distributed: its objects do what ``handlers`` say when messages come.
+
+    A handler gets the local instance, the proxy and the messages that met its condition. A bare
+    tag as the condition means one message of that tag, from anybody.
+
+    >>> import muster
+    >>> def on_sum(local_instance, proxy, messages):
+    ...     local_instance.done += 1
+    ...     return sum(messages[0].body)
+    >>> def on_stop(local_instance, proxy, messages):
+    ...     raise muster.Stop
+    >>> proxy = muster.Proxy("sums", "worker", name="worker")
+    >>> @muster.dist(proxy, {"master:sum:1": on_sum, "stop": on_stop})
+    ... class Worker:
+    ...     def __init__(self):
+    ...         self.done = 0
+    >>> worker = Worker()
+    >>> with muster.Proxy("sums", "master", expected=["worker"]) as master:
+    ...     session = master.isend("sum", "worker", [1, 2, 3])
+    ...     _ = master.isend("stop", "worker", None, muster.SessionType.NOTIFICATION)
+    ...     worker.launch(timeout=20)
+    ...     print(master.receive_by_id(session, timeout=20).messages[0].body, worker.done)
+    6 1
+    >>> proxy.leave()
+
+    Args:
+        proxy: Whose messages they are.
+        handlers: What to wait for, and what to call then, one at a time, by ``launch()``.
+        pool: So many threads of its own call handlers, side by side.
+        stops_on_error: ``launch()`` raises what a handler raised. Else it is logged, and goes on.
+        report: Called with the event's number, what went wrong and the messages, instead.
+
+    Raises:
+        muster.InvalidError: A condition cannot be; it says where and why.
+    """
+    conditions = [(_core.EventCondition(event), handler) for event, handler in handlers.items()]
+
+    def decorate(cls: type[T]) -> type[Distributed[T]]:
+        def __init__(self: Distributed[T], *args: Any, **kwargs: Any) -> None:
+            local = cls(*args, **kwargs)
+            self._muster_local, self._muster_proxy = local, proxy
+            self._muster_dispatcher = _core.Dispatcher(proxy, pool, stops_on_error, report)
+            for condition, handler in conditions:
+                self._muster_dispatcher.add(condition, _bind(handler, local, proxy))
+
+        body = {
+            **_special_methods(cls),
+            "__init__": __init__,
+            "__doc__": cls.__doc__,
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__wrapped__": cls,
+            # What isinstance() asks when it does not know the type.
+            "__class__": property(lambda self: cls),
+            "_muster_class": cls,
+        }
+        made = _DistributedClass(cls.__name__, (Distributed,), body)
+        return cast("type[Distributed[T]]", made)
+
+    return decorate
+
+
+def _bind(handler: Handler, local: Any, proxy: Proxy) -> Callable[[list[_core.Message]], Any]:
+    return lambda messages: handler(local, proxy, messages)

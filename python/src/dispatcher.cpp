@@ -1,0 +1,187 @@
+// What dist() is made of. launch() lets the interpreter's lock go; handlers take it.
+
+#include "dispatcher.h"
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calls.h"
+#include "conditions.h"
+#include "encode.h"
+#include "errors.h"
+#include "message.h"
+#include "muster/msg/event_dispatcher.h"
+#include "proxy_handle.h"
+
+namespace muster::python {
+namespace {
+
+// An exception that is no error of the handler's: Ctrl-C, sys.exit().
+bool is_exit(const nb::python_error& raised) {
+  return PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
+}
+
+// How a handler says that it was the last.
+bool is_stop(const nb::python_error& raised) {
+  const nb::object stop = nb::module_::import_("muster.component").attr("Stop");
+  return PyErr_GivenExceptionMatches(raised.type().ptr(), stop.ptr()) != 0;
+}
+
+class PyDispatcher {
+ public:
+  PyDispatcher(nb::object proxy, std::size_t pool, bool stops_on_error, nb::object report)
+      : proxy_(std::move(proxy)), report_(std::move(report)) {
+    msg::ComponentOptions options;
+    options.pool = pool;
+    options.policy = stops_on_error ? msg::ErrorPolicy::stop : msg::ErrorPolicy::go_on;
+    options.report = [this](const msg::HandlerFailure& failure) { tell(failure); };
+    dispatcher_ = std::make_unique<msg::EventDispatcher>(handle().live(), std::move(options));
+  }
+  // The proxy may have gone with the interpreter, or belong to a parent.
+  ~PyDispatcher() {
+    if (handle().proxy == nullptr || handle().forks != fork_count()) {
+      static_cast<void>(dispatcher_.release());
+    }
+  }
+  PyDispatcher(const PyDispatcher&) = delete;
+  PyDispatcher& operator=(const PyDispatcher&) = delete;
+
+  msg::EventId add(nb::handle condition, nb::handle handler) {
+    const std::shared_ptr<PyObject> kept(handler.inc_ref().ptr(), bury);
+    return unwrap(dispatcher_->add(to_condition(condition), [this, kept](auto messages) {
+      return call(kept.get(), std::move(messages));
+    }));
+  }
+
+  nb::list remove(msg::EventId event) {
+    nb::list messages;
+    for (msg::Message& message : unwrap(dispatcher_->remove(event))) {
+      messages.append(give(handle(), std::move(message)));
+    }
+    return messages;
+  }
+
+  void launch(nb::handle timeout) {
+    exit_ = std::stop_source();
+    const msg::Wait wait = to_wait(timeout);
+    loop::Loop& loop = handle().live().loop();
+    const Status ended = [&] {
+      const Inside inside(handle());
+      const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
+      return dispatcher_->launch(msg::Wait(deadline, exit_.get_token()).asking(wait.check()));
+    }();
+    if (raised_) std::exchange(raised_, std::nullopt)->restore();
+    raise_signal();
+    unwrap_ok(ended);
+  }
+
+  void stop() { dispatcher_->stop(); }
+  bool is_stopped() const { return dispatcher_->is_stopped(); }
+  bool is_partial() const { return dispatcher_->is_partial(); }
+
+ private:
+  ProxyHandle& handle() const { return *nb::inst_ptr<ProxyHandle>(proxy_); }
+
+  // Without the lock, in launch()'s thread or one of the pool's.
+  msg::HandlerAnswer call(PyObject* handler, std::vector<msg::Message> messages) {
+    const Locked locked;
+    const Stays stays;
+    try {
+      const nb::object said = nb::handle(handler)(decode_all(messages));
+      if (said.is_none()) return std::optional<wire::Value>();
+      answer(messages, said);
+    } catch (nb::python_error& raised) {
+      if (is_stop(raised)) {
+        dispatcher_->stop();
+        return std::optional<wire::Value>();
+      }
+      if (is_exit(raised)) {
+        raised_.emplace(std::move(raised));
+        exit_.request_stop();
+        return Error(Code::cancelled, "the handler's program is ending");
+      }
+      return to_error(raised);
+    }
+    return std::optional<wire::Value>();
+  }
+
+  // What cannot be read is refused here, and the handler gets the others.
+  nb::list decode_all(std::vector<msg::Message>& messages) {
+    nb::list all;
+    for (const msg::Message& message : messages) {
+      Result<nb::object> made = to_python(handle(), message);
+      if (made) {
+        all.append(*made);
+        continue;
+      }
+      static_cast<void>(handle().live().refuse(message, made.error()));
+      log_warning("refused a message of " + std::string(message.source()) + ": " +
+                  made.error().message());
+    }
+    return all;
+  }
+
+  // What the handler returned is the reply to each task that has none yet.
+  void answer(const std::vector<msg::Message>& messages, const nb::object& said) {
+    const msg::EncodedBody body = encode_for(handle(), said, {});
+    for (const msg::Message& message : messages) {
+      const bool is_open = message.is_request() && !message.is_answered() &&
+                           message.session_type() == msg::SessionType::task;
+      if (!is_open) continue;
+      msg::ReplyOptions options;
+      options.encoded = body;
+      const msg::Wait wait = wait_for(std::nullopt);
+      const Status sent = [&] {
+        const Inside inside(handle());
+        return handle().proxy->reply(message, {}, options, wait);
+      }();
+      unwrap_ok(sent);
+    }
+  }
+
+  void tell(const msg::HandlerFailure& failure) {
+    const Locked locked;
+    if (raised_) return;
+    try {
+      if (report_.is_none()) {
+        return log_warning("a handler of " + handle().live().name() +
+                           " failed: " + failure.error.describe());
+      }
+      nb::list messages;
+      for (const msg::Message& message : failure.messages) {
+        if (Result<nb::object> made = to_python(handle(), message)) messages.append(*made);
+      }
+      report_(failure.event, failure.error.describe(), messages);
+    } catch (nb::python_error& raised) {
+      raised.restore();
+      PyErr_WriteUnraisable(report_.ptr());
+    }
+  }
+
+  nb::object proxy_;
+  nb::object report_;
+  std::unique_ptr<msg::EventDispatcher> dispatcher_;
+  std::stop_source exit_;
+  std::optional<nb::python_error> raised_;
+};
+
+}  // namespace
+
+void bind_dispatcher(nb::module_& module) {
+  nb::class_<PyDispatcher>(module, "Dispatcher")
+      .def(nb::init<nb::object, std::size_t, bool, nb::object>(), nb::arg("proxy"),
+           nb::arg("pool") = 0, nb::arg("stops_on_error") = false,
+           nb::arg("report").none() = nb::none())
+      .def("add", &PyDispatcher::add, nb::arg("condition"), nb::arg("handler"))
+      .def("remove", &PyDispatcher::remove, nb::arg("event"))
+      .def("launch", &PyDispatcher::launch, nb::arg("timeout").none() = nb::none())
+      .def("stop", &PyDispatcher::stop)
+      .def_prop_ro("is_stopped", &PyDispatcher::is_stopped)
+      .def_prop_ro("is_partial", &PyDispatcher::is_partial);
+}
+
+}  // namespace muster::python

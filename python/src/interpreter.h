@@ -1,0 +1,76 @@
+// What the bindings must know of the interpreter: its lock, its signals, its end.
+//
+// The rule that makes it all work: nobody waits for the interpreter's lock while
+// holding the loop's baton. What must be let go under the baton is left in the
+// graveyard, and buried by the next thread that has the lock.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "binding.h"
+#include "muster/msg/wait.h"
+
+namespace muster::python {
+
+// Lets other Python threads run while it lives. Once the interpreter is about to
+// end, a thread that comes back for the lock sleeps for good: it is one that
+// nobody waits for, and to be thrown out of C++ by Python would not end well.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// Has the lock while it lives, on a thread that may never have had it.
+class Locked {
+ public:
+  Locked() : state_(PyGILState_Ensure()) {}
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Any thread, with the lock or without: `object` is let go soon.
+void bury(PyObject* object);
+// Needs the lock. Lets go of what was buried.
+void empty_graveyard();
+
+// How often this process was forked off another: what belongs to an earlier
+// one must not be touched, only forgotten.
+std::uint32_t fork_count();
+
+// The interpreter is about to end, by the calling thread: others come back from
+// no call any more.
+void begin_closing();
+bool is_closing();
+// For other threads, once it is: sleeps for good, without the lock.
+void sleep_if_closing();
+
+// Stands in a frame that calls Python: a thread that Python ends in there stays.
+class Stays {
+ public:
+  Stays() = default;
+  ~Stays();
+  Stays(const Stays&) = delete;
+  Stays& operator=(const Stays&) = delete;
+};
+
+// How long a call may wait; none is for ever. Signals end it, by their handlers'
+// exceptions, and so does the interpreter's end.
+msg::Wait wait_for(std::optional<double> seconds);
+// After a call that ended with Code::cancelled: raises what its signal raised, if any.
+void raise_signal();
+
+void watch_forks();
+
+}  // namespace muster::python

@@ -1,0 +1,57 @@
+// ProxyHandle: what a Proxy of Python's has behind it.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "binding.h"
+#include "decode.h"
+#include "interpreter.h"
+#include "muster/msg/proxy.h"
+
+namespace muster::python {
+
+// Guarded by the interpreter's lock, but for the proxy itself.
+struct ProxyHandle {
+  std::unique_ptr<msg::Proxy> proxy;
+  std::uint32_t forks = fork_count();
+  std::atomic<int> inside{0};  // Calls that have let the lock go.
+  DecodeOptions decoding;
+  nb::object dumps;  // Of another pickle module than Python's own, if any.
+
+  ~ProxyHandle();
+  // Raises if the interpreter has ended it.
+  msg::Proxy& live() const;
+};
+
+// A call that waits: lets the lock go while it lives.
+class Inside {
+ public:
+  explicit Inside(ProxyHandle& handle) : inside_(handle.inside) { ++inside_; }
+  ~Inside() {
+    // Once the interpreter is about to end, this thread goes no further, and the
+    // proxy may go. Else it may not before the lock is back.
+    const bool stays = is_closing();
+    if (stays) --inside_;
+    unlocked_.reset();
+    if (!stays) --inside_;
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  std::atomic<int>& inside_;
+  std::optional<Unlocked> unlocked_{std::in_place};
+};
+
+// Of process.h's process. The registry of an address: a folder or redis://...
+msg::Registry* registry_at(const std::string& where);
+void enter_proxy(ProxyHandle& handle);
+// Lets the proxy go in its own time.
+void remove_proxy(ProxyHandle& handle);
+
+}  // namespace muster::python

@@ -1,0 +1,257 @@
+// Sending and answering. send(), scatter(), broadcast() and reply() let the
+// interpreter's lock go while they wait; isend() and its like do not wait.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calls.h"
+#include "docs.h"
+#include "errors.h"
+#include "future.h"
+#include "message.h"
+#include "muster/msg/proxy_wait.h"
+#include "proxy.h"
+
+namespace muster::python {
+namespace {
+
+Keeping borrow() { return {true, std::make_shared<Loan>()}; }
+
+// Waits until nobody reads the caller's memory any more.
+void wait_until_out(ProxyHandle& self, const Keeping& keeping, const msg::Wait& wait) {
+  if (keeping.borrowed->is_out()) return;
+  loop::Loop& loop = self.live().loop();
+  const auto waited = [&] {
+    const Inside inside(self);
+    return msg::internal::wait_for(loop, wait, [&] { return keeping.borrowed->is_out(); });
+  }();
+  if (waited == msg::internal::Waited::done) return;
+  raise(msg::internal::why_not(waited, "send an array: it is still being read"));
+}
+
+void set_deadline(const ProxyHandle& self, nb::handle timeout, msg::Draft& draft) {
+  if (timeout.is_none()) return;
+  loop::Loop& loop = self.live().loop();
+  draft.deadline = to_wait(timeout).deadline_from([&] { return loop.now(); });
+}
+
+nb::object send(ProxyHandle& self, nb::handle tag, nb::handle destination, nb::handle body,
+                nb::handle timeout, nb::handle session_type, nb::handle priority,
+                nb::handle compression, nb::handle on_loss, nb::handle session_id) {
+  msg::Proxy& proxy = self.live();
+  const Keeping keeping = borrow();
+  const msg::Wait wait = to_wait(timeout);
+  Result<msg::Message> answer = [&] {
+    msg::Draft draft = make_draft(
+        self,
+        {tag, destination, body, session_type, priority, compression, on_loss, session_id, {}, {}},
+        keeping);
+    const Inside inside(self);
+    return proxy.send(std::move(draft), wait);
+  }();
+  if (!answer) raise(answer.error());
+  wait_until_out(self, keeping, wait);
+  return give(self, *std::move(answer));
+}
+
+nb::object isend(ProxyHandle& self, nb::handle tag, nb::handle destination, nb::handle body,
+                 nb::handle session_type, nb::handle timeout, nb::handle priority,
+                 nb::handle compression, nb::handle on_loss, nb::handle session_id,
+                 nb::handle answers, nb::handle wants_receipt, bool borrows) {
+  msg::Proxy& proxy = self.live();
+  const Keeping keeping = borrows ? borrow() : Keeping();
+  msg::SessionId id;
+  {
+    msg::Draft draft = make_draft(self,
+                                  {tag, destination, body, session_type, priority, compression,
+                                   on_loss, session_id, answers, wants_receipt},
+                                  keeping);
+    set_deadline(self, timeout, draft);
+    Result<msg::SessionId> sent = proxy.isend(draft);
+    if (!sent) raise(sent.error());
+    id = *sent;
+  }
+  if (!borrows) return nb::cast(id);
+  return make_loan_future(proxy.loop(), keeping.borrowed, id);
+}
+
+nb::object request(ProxyHandle& self, nb::handle tag, nb::handle destination, nb::handle body,
+                   nb::handle session_type, nb::handle timeout, nb::handle priority,
+                   nb::handle compression, nb::handle on_loss, nb::handle session_id,
+                   bool borrows) {
+  msg::Proxy& proxy = self.live();
+  const Keeping keeping = borrows ? borrow() : Keeping();
+  msg::Draft draft = make_draft(
+      self,
+      {tag, destination, body, session_type, priority, compression, on_loss, session_id, {}, {}},
+      keeping);
+  set_deadline(self, timeout, draft);
+  return make_message_future(nb::find(self), proxy.loop(), proxy.request(std::move(draft)));
+}
+
+using Bodies = std::vector<std::pair<msg::Destination, msg::EncodedBody>>;
+
+// {"worker_1": body} or [("worker_1", body), ...]. The same object is written once.
+Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keeping,
+                 nb::handle compression) {
+  Bodies bodies;
+  const nb::object items = PyDict_Check(said.ptr()) ? said.attr("items")() : nb::borrow(said);
+  nb::object last;
+  for (const nb::handle item : nb::list(items)) {
+    const nb::object body = item[1];
+    const bool is_same = last.is_valid() && body.is(last);
+    bodies.emplace_back(
+        to_destination(item[0]),
+        is_same ? bodies.back().second : encode_for(self, body, keeping, compression));
+    last = body;
+  }
+  return bodies;
+}
+
+nb::object give_ids(const std::vector<msg::SessionId>& ids) {
+  nb::list made;
+  for (const msg::SessionId id : ids) made.append(id);
+  return made;
+}
+
+msg::Draft shared_draft(const ProxyHandle& self, nb::handle tag, nb::handle body,
+                        nb::handle session_type, nb::handle priority, nb::handle compression,
+                        nb::handle on_loss, const Keeping& keeping) {
+  const nb::object none = nb::none();
+  return make_draft(
+      self, {tag, none, body, session_type, priority, compression, on_loss, none, {}, {}}, keeping);
+}
+
+nb::object scatter(ProxyHandle& self, nb::handle tag, nb::handle said, nb::handle timeout,
+                   nb::handle session_type, nb::handle priority, nb::handle compression,
+                   nb::handle on_loss, bool waits) {
+  msg::Proxy& proxy = self.live();
+  const Keeping keeping = waits ? borrow() : Keeping();
+  const msg::Wait wait = to_wait(timeout);
+  msg::Draft draft =
+      shared_draft(self, tag, nb::none(), session_type, priority, compression, on_loss, keeping);
+  draft.encoded.reset();
+  draft.wants_receipt = waits && draft.session_type == msg::SessionType::notification;
+  set_deadline(self, timeout, draft);
+  Result<std::vector<msg::SessionId>> ids = [&] {
+    Bodies bodies = to_bodies(self, said, keeping, compression);
+    const Inside inside(self);
+    return proxy.iscatter_encoded(draft, std::move(bodies));
+  }();
+  if (!ids) raise(ids.error());
+  if (!waits) return give_ids(*ids);
+  Result<msg::Replies> replies = [&] {
+    const Inside inside(self);
+    return proxy.receive_by_id(*ids, wait);
+  }();
+  if (!replies) raise(replies.error());
+  wait_until_out(self, keeping, wait);
+  return give(self, *replies);
+}
+
+nb::object broadcast(ProxyHandle& self, nb::handle tag, nb::handle audience, nb::handle body,
+                     nb::handle timeout, nb::handle session_type, nb::handle priority,
+                     nb::handle compression, nb::handle on_loss, bool waits) {
+  msg::Proxy& proxy = self.live();
+  const Keeping keeping = waits ? borrow() : Keeping();
+  const msg::Wait wait = to_wait(timeout);
+  Result<std::vector<msg::SessionId>> ids = [&] {
+    msg::Draft draft =
+        shared_draft(self, tag, body, session_type, priority, compression, on_loss, keeping);
+    draft.wants_receipt = waits && draft.session_type == msg::SessionType::notification;
+    set_deadline(self, timeout, draft);
+    const msg::Audience to = to_audience(audience);
+    const Inside inside(self);
+    return proxy.ibroadcast(to, draft);
+  }();
+  if (!ids) raise(ids.error());
+  if (!waits) return give_ids(*ids);
+  Result<msg::Replies> replies = [&] {
+    const Inside inside(self);
+    return proxy.receive_by_id(*ids, wait);
+  }();
+  if (!replies) raise(replies.error());
+  wait_until_out(self, keeping, wait);
+  return give(self, *replies);
+}
+
+void reply(ProxyHandle& self, const PyMessage& message, nb::handle body, nb::handle tag,
+           nb::handle compression, nb::handle timeout) {
+  msg::Proxy& proxy = self.live();
+  const Keeping keeping = borrow();
+  const msg::Wait wait = to_wait(timeout);
+  const Status sent = [&]() -> Status {
+    msg::ReplyOptions options;
+    if (!tag.is_none()) options.tag = to_tag(tag);
+    options.encoded = encode_for(self, body, keeping, compression);
+    const Inside inside(self);
+    return proxy.reply(message.message, {}, options, wait);
+  }();
+  unwrap_ok(sent);
+  wait_until_out(self, keeping, wait);
+}
+
+void fail(ProxyHandle& self, const PyMessage& message, const std::string& why) {
+  msg::Proxy& proxy = self.live();
+  const msg::Wait wait = wait_for(std::nullopt);
+  const Status sent = [&] {
+    const Inside inside(self);
+    return proxy.fail(message.message, Error(Code::failed, why), wait);
+  }();
+  unwrap_ok(sent);
+}
+
+void acknowledge(ProxyHandle& self, const PyMessage& message) {
+  msg::Proxy& proxy = self.live();
+  const msg::Wait wait = wait_for(std::nullopt);
+  const Status sent = [&] {
+    const Inside inside(self);
+    return proxy.acknowledge(message.message, wait);
+  }();
+  unwrap_ok(sent);
+}
+
+msg::SessionId forward(ProxyHandle& self, const PyMessage& message, const std::string& destination,
+                       nb::handle tag, nb::handle answers) {
+  msg::ForwardOptions options;
+  if (!tag.is_none()) options.tag = to_tag(tag);
+  options.answers = static_cast<msg::Answers>(number_of(answers, 0));
+  return unwrap(self.live().forward(message.message, destination, std::move(options)));
+}
+
+const nb::object& none() {
+  static const auto* const it = new nb::object(nb::none());
+  return *it;
+}
+
+}  // namespace
+
+void bind_proxy_send(ProxyClass& proxy) {
+  const auto opt = [](const char* name) { return nb::arg(name).none() = none(); };
+  proxy
+      .def("send", send, nb::arg("tag"), opt("destination"), opt("body"), opt("timeout"),
+           nb::kw_only(), opt("session_type"), opt("priority"), opt("compression"), opt("on_loss"),
+           opt("session_id"), docs::kSend)
+      .def("isend", isend, nb::arg("tag"), opt("destination"), opt("body"), opt("session_type"),
+           nb::kw_only(), opt("timeout"), opt("priority"), opt("compression"), opt("on_loss"),
+           opt("session_id"), opt("answers"), opt("wants_receipt"), nb::arg("borrow") = false,
+           docs::kIsend)
+      .def("request", request, nb::arg("tag"), opt("destination"), opt("body"), opt("session_type"),
+           nb::kw_only(), opt("timeout"), opt("priority"), opt("compression"), opt("on_loss"),
+           opt("session_id"), nb::arg("borrow") = false, docs::kRequest)
+      .def("_scatter", scatter, nb::arg("tag"), nb::arg("bodies"), opt("timeout"),
+           opt("session_type"), opt("priority"), opt("compression"), opt("on_loss"),
+           nb::arg("waits"))
+      .def("_broadcast", broadcast, nb::arg("tag"), opt("audience"), opt("body"), opt("timeout"),
+           opt("session_type"), opt("priority"), opt("compression"), opt("on_loss"),
+           nb::arg("waits"))
+      .def("reply", reply, nb::arg("message"), opt("body"), nb::kw_only(), opt("tag"),
+           opt("compression"), opt("timeout"), docs::kReply)
+      .def("fail", fail, nb::arg("message"), nb::arg("why"), docs::kFail)
+      .def("acknowledge", acknowledge, nb::arg("message"), docs::kAcknowledge)
+      .def("forward", forward, nb::arg("message"), nb::arg("destination"), nb::kw_only(),
+           opt("tag"), opt("answers"), docs::kForward);
+}
+
+}  // namespace muster::python

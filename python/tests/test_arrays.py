@@ -1,0 +1,201 @@
+"""Arrays between two components, and whose memory they are."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from conftest import PATIENCE, Join
+
+import muster
+from muster import Proxy, SessionType
+
+Pair = tuple[Proxy, Proxy]
+NOTE = SessionType.NOTIFICATION
+LARGE = 1 << 18  # Of float64: above all thresholds.
+
+
+def received(proxy: Proxy) -> muster.Message:
+    message = proxy.receive_once(PATIENCE)
+    assert message is not None
+    return message
+
+
+def address(array: np.ndarray) -> int:  # type: ignore[type-arg]
+    return int(array.__array_interface__["data"][0])
+
+
+def test_an_array_of_the_arena_is_frozen_by_sending_it(pair: Pair) -> None:
+    a, b = pair
+    weights = muster.empty((512, 512))
+    weights[:] = 7
+    row = weights[3]
+
+    a.isend("weights", "b", {"w": weights}, NOTE)
+
+    assert not weights.flags.writeable
+    with pytest.raises(ValueError):
+        weights.flags.writeable = True
+    got = received(b).body["w"]
+    assert got.shape == (512, 512) and (got == 7).all()
+    assert row.sum() == 7 * 512
+
+
+def test_an_array_of_the_arena_is_read_where_it_lies(pair: Pair) -> None:
+    a, b = pair
+    weights = muster.empty(LARGE)
+    weights[:] = 1
+    a.isend("weights", "b", weights, NOTE)
+
+    got = received(b).body
+    # Against the rules, to show that it is the same memory.
+    ctypes_view = np.ctypeslib.as_array(
+        (np.ctypeslib.ctypes.c_double * LARGE).from_address(address(weights))
+    )
+    ctypes_view[5] = 42
+    assert got[5] == 42
+
+
+def test_a_received_array_is_read_only_and_outlives_all_else(group: str) -> None:
+    with (
+        Proxy(group, "one", "a") as a,
+        Proxy(group, "two", "b", expected=["a"], timeout=PATIENCE) as b,
+    ):
+        a.wait_for_peers(["b"], PATIENCE)
+        weights = muster.empty(LARGE)
+        weights[:] = 3
+        a.isend("weights", "b", weights, NOTE)
+        got = received(b).body
+    del weights, a, b
+    gc.collect()
+    assert not got.flags.writeable
+    with pytest.raises(ValueError):
+        got[0] = 1
+    with pytest.raises(ValueError):
+        got.flags.writeable = True
+    assert (got == 3).all()
+    mine = got.copy()
+    mine[0] = 1
+
+
+def test_memory_of_the_arena_is_used_again(pair: Pair) -> None:
+    a, b = pair
+    seen = set()
+    for i in range(20):
+        weights = muster.empty(LARGE)
+        seen.add(address(weights))
+        weights[:] = i
+        a.isend("weights", "b", weights, NOTE)
+        del weights
+        assert received(b).body[0] == i
+    assert len(seen) < 20
+
+
+def test_isend_copies_what_is_not_in_the_arena(pair: Pair) -> None:
+    a, b = pair
+    for size in (10, LARGE):
+        mine = np.zeros(size)
+        a.isend("x", "b", mine, NOTE)
+        mine[:] = 1
+        assert (received(b).body == 0).all()
+        assert mine.flags.writeable
+
+
+def test_a_loan_is_over_when_its_future_is_done(pair: Pair) -> None:
+    a, b = pair
+    mine = np.full(LARGE, 2.0)
+    loan = a.isend("x", "b", mine, NOTE, borrow=True)
+    got = received(b).body
+    loan.result(PATIENCE)
+    assert loan.done()
+    mine[:] = 9
+    assert (got == 2).all()
+
+
+def test_send_and_reply_return_when_the_memory_is_the_callers_again(pair: Pair) -> None:
+    a, b = pair
+
+    def serve() -> None:
+        message = received(b)
+        answer = message.body * 2
+        b.reply(message, answer, timeout=PATIENCE)
+        answer[:] = -1
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    mine = np.full(LARGE, 4.0)
+    answer = a.send("double", "b", mine, PATIENCE)
+    mine[:] = -1
+    thread.join()
+    assert (answer.body == 8).all()
+
+
+def test_one_broadcast_body_serves_all(join: Join) -> None:
+    master = join("master", "m")
+    workers = [join("worker", f"w{i}", expected=["m"]) for i in range(3)]
+    master.wait_for_peers({"worker": 3}, PATIENCE)
+    weights = muster.empty(LARGE, "f8")
+    weights[:] = 5
+    master.ibroadcast("weights", "worker", weights, session_type=NOTE)
+    for worker in workers:
+        assert (received(worker).body == 5).all()
+
+
+def test_what_came_can_be_sent_on(join: Join) -> None:
+    a, b, c = join("one", "a"), join("two", "b"), join("three", "c")
+    a.wait_for_peers(["b"], PATIENCE)
+    b.wait_for_peers(["c"], PATIENCE)
+    a.isend("x", "b", np.full(LARGE, 6.0), NOTE)
+    b.isend("x", "c", received(b).body, NOTE)
+    assert (received(c).body == 6).all()
+
+
+def test_small_arrays_are_as_welcome_as_large_ones(pair: Pair) -> None:
+    a, b = pair
+    rollout = [{"obs": np.arange(4.0) + i, "reward": float(i)} for i in range(50)]
+    a.isend("rollout", "b", rollout, NOTE)
+    got = received(b).body
+    assert [step["reward"] for step in got] == [float(i) for i in range(50)]
+    np.testing.assert_array_equal(got[7]["obs"], np.arange(4.0) + 7)
+
+
+def test_empty_takes_what_numpy_takes() -> None:
+    assert muster.empty(3).shape == (3,)
+    assert muster.empty((), "i4").shape == ()
+    assert muster.empty((0, 4)).size == 0
+    assert muster.empty([2, 2], np.float32).dtype == np.float32
+    with pytest.raises(ValueError):
+        muster.empty(-1)
+    with pytest.raises(ValueError):
+        muster.empty(1, object)
+
+
+PEER = """
+import sys
+import numpy as np
+import muster
+from muster import Proxy
+with Proxy(sys.argv[1], "peer", "peer", expected=["main"], timeout=30) as proxy:
+    message = proxy.receive_once(30)
+    assert not message.body["x"].flags.writeable
+    proxy.reply(message, {"sum": float(message.body["x"].sum()), "twice": message.body["x"] * 2})
+    proxy.receive_once(30)
+"""
+
+
+def test_arrays_travel_between_processes(join: Join, group: str) -> None:
+    main = join("main", "main")
+    child = subprocess.Popen([sys.executable, "-c", PEER, group], env=os.environ)
+    main.wait_for_peers(["peer"], PATIENCE)
+    for array in (np.arange(float(LARGE)), muster.empty(LARGE)):
+        if array.flags.owndata:
+            answer = main.send("sum", "peer", {"x": array}, PATIENCE)
+            assert answer.body["sum"] == array.sum()
+            np.testing.assert_array_equal(answer.body["twice"], array * 2)
+    main.isend("stop", "peer", None, NOTE)
+    assert child.wait(PATIENCE) == 0

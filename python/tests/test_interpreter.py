@@ -1,0 +1,300 @@
+"""Signals, threads, forks and the end of the interpreter: nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE, Join
+
+import muster
+from muster import Proxy, SessionType
+
+NOTE = SessionType.NOTIFICATION
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program of its own, which must end by itself."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+
+
+def check(done: subprocess.CompletedProcess[str], says: str) -> None:
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, says, "")
+
+
+WAITS = {
+    "receive_once": "proxy.receive_once()",
+    "receive": "list(proxy.receive())",
+    "send": "proxy.send('task', 'other')",
+    "future": "proxy.request('task', 'other').result()",
+    "wait_for_peers": "proxy.wait_for_peers(['nobody'])",
+    "join": "muster.Proxy(sys.argv[1], 'two', expected=['nobody'])",
+    "launch": "muster.dist(proxy, {})(object)().launch()",
+    "next_event": "[proxy.next_event() for _ in range(9)]",
+}
+
+
+@pytest.mark.parametrize("call", WAITS.values(), ids=WAITS.keys())
+def test_ctrl_c_ends_what_waits(group: str, call: str) -> None:
+    program = f"""
+        import os, signal, sys, threading, muster
+        proxy = muster.Proxy(sys.argv[1], "one")
+        other = muster.Proxy(sys.argv[1], "other", "other", expected=[proxy.name])
+        proxy.wait_for_peers(["other"])
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted")
+        other.isend("still", proxy.name, "alive", muster.SessionType.NOTIFICATION)
+        while (message := proxy.receive_once(20)).tag != "still":
+            pass
+        """
+    check(run(program, group), "interrupted")
+
+
+def test_other_signals_run_their_handlers_while_a_call_waits(group: str) -> None:
+    with Proxy(group, "one") as proxy:
+        told: list[int] = []
+        before = signal.signal(signal.SIGALRM, lambda number, _: told.append(number))
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            assert proxy.receive_once(0.3) is None
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert told == [signal.SIGALRM]
+
+
+def test_threads_run_while_one_waits(join: Join) -> None:
+    a, b = join("one", "a"), join("two", "b")
+    a.wait_for_peers(["b"], PATIENCE)
+    total = 400
+    got: list[object] = []
+    lock = threading.Lock()
+
+    def receive() -> None:
+        while True:
+            message = b.receive_once(PATIENCE)
+            assert message is not None
+            if message.tag == "stop":
+                return
+            with lock:
+                got.append(message.body)
+
+    def send(number: int) -> None:
+        for i in range(total // 4):
+            a.isend("n", "b", (number, i), NOTE)
+
+    threads = [threading.Thread(target=receive) for _ in range(3)]
+    threads += [threading.Thread(target=send, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads[3:]:
+        thread.join()
+    for _ in range(3):
+        a.isend("stop", "b", None, NOTE)
+    for thread in threads[:3]:
+        thread.join()
+    assert len(got) == total
+    assert len({tuple(item) for item in got}) == total  # type: ignore[arg-type]
+
+
+def test_what_was_sent_before_the_end_arrives(join: Join, group: str) -> None:
+    proxy = join("main", "main")
+    program = """
+        import sys, muster, numpy as np
+        proxy = muster.Proxy(sys.argv[1], "child", "child", expected=["main"])
+        for i in range(100):
+            proxy.isend("n", "main", np.full(1000, i), muster.SessionType.NOTIFICATION)
+        """
+    check(run(program, group), "")
+    bodies = [proxy.receive_once(PATIENCE) for _ in range(100)]
+    assert [int(message.body[-1]) for message in bodies if message] == list(range(100))
+    kinds: list[str] = []
+    while "left" not in kinds and "lost" not in kinds:
+        event = proxy.next_event(PATIENCE)
+        assert event is not None
+        kinds.append(event.kind)
+    assert kinds[-1] == "left"
+
+
+def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
+    program = """
+        import sys, threading, time, muster
+        proxy = muster.Proxy(sys.argv[1], "one")
+        @muster.dist(muster.Proxy(sys.argv[1], "two"), {})
+        class Two: pass
+        def receive():
+            while True:
+                try:
+                    proxy.receive_once()
+                except muster.CancelledError:
+                    pass
+        for work in (receive, Two().launch, proxy.next_event):
+            threading.Thread(target=work, daemon=True).start()
+        kept = muster.empty(100000)
+        time.sleep(0.1)
+        print("over")
+        """
+    assert (done := run(program, group)).returncode == 0, done
+    assert done.stdout == "over\n"
+
+
+def test_the_interpreter_ends_with_everything_still_in_use(group: str) -> None:
+    program = """
+        import asyncio, sys, muster, numpy as np
+        a = muster.Proxy(sys.argv[1], "one", "a")
+        b = muster.Proxy(sys.argv[1], "two", "b", expected=["a"])
+        a.wait_for_peers(["b"])
+        future = a.request("task", "b", np.zeros(100000))
+        message = b.receive_once(20)
+        component = muster.dist(b, {"x": print})(object)()
+        loan = a.isend("x", "b", np.zeros(1000000), borrow=True)
+        array = message.body
+        a.self = a
+        print(array.sum())
+        """
+    check(run(program, group), "0.0")
+
+
+def test_a_proxy_may_be_dropped_without_a_word(group: str, join: Join) -> None:
+    main = join("main", "main")
+    dropped = Proxy(group, "other", "dropped", expected=["main"], timeout=PATIENCE)
+    main.wait_for_peers(["dropped"], PATIENCE)
+    dropped.isend("last", "main", "words", NOTE)
+    del dropped
+    message = main.receive_once(PATIENCE)
+    assert message is not None and message.body == "words"
+
+
+CHILD = """
+import multiprocessing, os, sys
+import numpy as np
+import muster
+
+def work(group, how):
+    with muster.Proxy(group, "child", expected=["main"], timeout=30) as proxy:
+        array = muster.empty(100_000)
+        array[:] = 2
+        answer = proxy.send("task", "main", {"how": how, "array": array}, 30)
+        assert answer.body == "thanks", answer.body
+
+if __name__ == "__main__":
+    group = sys.argv[1]
+    with muster.Proxy(group, "main", "main") as main:
+        kept = muster.empty(100_000)
+        kept[:] = 1
+        for how in ("fork", "spawn"):
+            child = multiprocessing.get_context(how).Process(target=work, args=(group, how))
+            child.start()
+            message = main.receive_once(30)
+            assert message.body["array"].sum() == 200_000
+            main.reply(message, "thanks")
+            child.join(30)
+            print(message.body["how"], child.exitcode)
+        assert kept.sum() == 100_000
+"""
+
+
+def test_children_by_fork_and_by_spawn_have_proxies_of_their_own(
+    group: str, script: Callable[[str], Path]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, str(script(CHILD)), group],
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fork 0\nspawn 0\n", "")
+
+
+def test_a_forked_child_leaves_the_parents_alone(join: Join) -> None:
+    a, b = join("one", "a"), join("two", "b")
+    a.wait_for_peers(["b"], PATIENCE)
+    a.isend("x", "b", muster.empty(100_000), NOTE)
+    message = b.receive_once(PATIENCE)
+    assert message is not None
+    array = message.body
+    future = a.request("task", "b")
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            try:
+                a.isend("x", "b")
+            except muster.InvalidError:
+                array.sum()
+                del array, message, future
+                status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    (request,) = [b.receive_once(PATIENCE)]
+    assert request is not None
+    b.reply(request, array[:3])
+    assert len(future.result(PATIENCE).body) == 3
+
+
+def test_a_child_that_was_forked_may_end_as_any_program_does(group: str) -> None:
+    program = """
+        import os, sys, threading, muster
+        proxy = muster.Proxy(sys.argv[1], "one")
+        threading.Thread(target=proxy.receive_once, daemon=True).start()
+        array = muster.empty(100000)
+        pid = os.fork()
+        if pid == 0:
+            proxy = array = None
+            child = muster.Proxy(sys.argv[1], "two")
+            sys.exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        """
+    assert (done := run(program, group)).returncode == 0, done
+    assert done.stdout == "7\n"
+
+
+def test_importing_costs_little_and_starts_nothing() -> None:
+    program = """
+        import os, sys, time
+        import numpy
+        threads, descriptors = os.listdir("/proc/self/task"), os.listdir("/proc/self/fd")
+        begin = time.process_time()
+        import muster
+        spent = time.process_time() - begin
+        assert os.listdir("/proc/self/task") == threads
+        assert os.listdir("/proc/self/fd") == descriptors
+        print(spent < 0.25)
+        """
+    check(run(program), "True")
+
+
+def test_a_blocked_call_does_not_hold_the_interpreter(group: str) -> None:
+    with Proxy(group, "one") as proxy:
+        done = threading.Event()
+
+        def wait() -> None:
+            proxy.receive_once(0.5)
+            done.set()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        steps = 0
+        begin = time.monotonic()
+        while not done.is_set() and time.monotonic() - begin < PATIENCE:
+            steps += 1
+        thread.join()
+        assert steps > 100

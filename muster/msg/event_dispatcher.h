@@ -64,8 +64,17 @@ class EventDispatcher {
   bool is_partial() const;
 
  private:
-  struct Held {
+  // Of a message that its sender keeps until all handlers have returned that get it.
+  struct Handling {
+    std::atomic<std::size_t> left;  // Events that have it, and handlers that run.
+    std::atomic<bool> was_handled{false};
+  };
+  struct Taken {
     Message message;
+    std::shared_ptr<Handling> handling;  // Null if nobody keeps it.
+  };
+  struct Held {
+    Taken taken;
     std::size_t holders = 0;  // Events that have it, due ones included.
   };
 
@@ -77,14 +86,15 @@ class EventDispatcher {
   std::string type_of(std::string_view name) const;
 
   void accept(EventOutcome outcome);
-  Message release(EventTicket ticket);
+  Taken release(EventTicket ticket);
   void dropped(const EventDrop& drop);
   void unhandled(const Message& message);
 
   Status handle_due(const Wait& wait);
   Status handle(const EventFiring& firing, const Wait& wait);
   Status finish(const EventHandler& handler, const EventFiring& firing,
-                std::vector<Message> messages, const Wait& wait);
+                const std::vector<Taken>& taken, const Wait& wait);
+  void done(EventId event, const std::vector<Taken>& taken);
   HandlerAnswer call(const EventHandler& handler, const EventFiring& firing,
                      const std::vector<Message>& messages);
   Status reply(EventId event, const std::vector<Message>& messages, const wire::Value& value,

@@ -28,6 +28,8 @@ enum class MessageKind : std::uint8_t {
   notification_request = 4,
   notification_receive = 5,
   introduction = 6,  // Proxies tell each other who they are.
+  done = 7,          // Of what was to be handled at least once: these were.
+  holdings = 8,      // The same as a link begins, and what else has come.
 };
 
 // How the frame's parts make the body.
@@ -46,7 +48,10 @@ struct MessageHead {
   bool wants_receipt = false;      // notification_request: send notification_receive once taken.
   bool is_failure = false;         // task_complete: the body is an error, a list of code and text.
   bool is_redelivered = false;     // It may have come before.
+  bool is_kept = false;            // A request: its sender keeps it until it hears `done`.
   std::uint32_t time_left_ms = 0;  // Until its deadline when it was sent; 0: it has none.
+  // Of how many done messages of its peer the sender has heard on this link.
+  std::uint32_t heard = 0;
   Id session;
   Id message;
   Tag tag;
@@ -54,6 +59,8 @@ struct MessageHead {
   SessionType session_type() const;
   Stage stage() const;
   bool is_request() const { return stage() == Stage::request; }
+  // Between proxies, not between those who use them.
+  bool is_for_proxy() const { return kind >= MessageKind::introduction; }
 };
 
 MessageKind kind_of(SessionType type, Stage stage);

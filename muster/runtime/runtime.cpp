@@ -37,7 +37,7 @@ ProxyOptions Runtime::complete(ProxyOptions options) const {
   if (options.drivers.empty()) {
     for (const auto& driver : drivers_) options.drivers.push_back(driver.get());
   }
-  if (options.token.empty()) options.token = tokens_->accepted().front().secret;
+  if (options.token.empty() && options.tokens == nullptr) options.tokens = tokens_;
   return options;
 }
 

@@ -297,6 +297,30 @@ TEST_F(AtLeastOnce, IsDoneByAComponentOnlyWhenItsHandlersHaveReturned) {
   EXPECT_TRUE(is_kept_at(*master, 0));
 }
 
+TEST_F(AtLeastOnce, IsDoneThoughAnotherEventThatWaitedForItIsRemoved) {
+  Component<int> worker(group["worker_1"]);
+  const EventId rare = *worker.add({"*:note:1000", [](int&, Proxy&, auto) {}});
+  worker.on("note", [](int&, Proxy&, auto) {});
+  ASSERT_TRUE(master->isend(note(1)));
+  ASSERT_TRUE(group.run_until([&] { return group["worker_1"].counters().waiting > 0; }));
+  static_cast<void>(worker.launch(kNow));
+  group.net.run_for(seconds(1));
+  EXPECT_EQ(master->counters().kept, 1U) << "the other event has it still";
+  EXPECT_EQ(worker.remove(rare)->size(), 1U);
+  EXPECT_TRUE(is_kept_at(*master, 0));
+  // What no handler has had is for who gets it back.
+  const EventId other = *worker.add({"*:other:1000", [](int&, Proxy&, auto) {}});
+  Draft draft = note(2);
+  draft.tag = "other";
+  ASSERT_TRUE(master->isend(draft));
+  ASSERT_TRUE(group.run_until([&] { return group["worker_1"].counters().waiting > 0; }));
+  static_cast<void>(worker.launch(kNow));
+  const auto given = worker.remove(other);
+  ASSERT_EQ(given->size(), 1U);
+  EXPECT_TRUE(group["worker_1"].done(*given));
+  EXPECT_TRUE(is_kept_at(*master, 0));
+}
+
 TEST_F(AtLeastOnce, IsDoneThoughAHandlerThrowsAndRefusedWhereNoEventWaitsForIt) {
   int reported = 0;
   Component<int> worker(group["worker_1"],

@@ -37,10 +37,10 @@ Result<std::vector<Message>> EventDispatcher::remove(EventId event) {
   std::vector<Message> messages;
   std::erase_if(due_, [&](const EventFiring& firing) {
     if (firing.event != event) return false;
-    for (const EventTicket ticket : firing.tickets) messages.push_back(release(ticket).message);
+    for (const EventTicket ticket : firing.tickets) messages.push_back(give_back(ticket));
     return true;
   });
-  for (const EventTicket ticket : waiting) messages.push_back(release(ticket).message);
+  for (const EventTicket ticket : waiting) messages.push_back(give_back(ticket));
   return messages;
 }
 
@@ -52,7 +52,13 @@ std::vector<Message> EventDispatcher::clear() {
   held_.clear();
   std::vector<Message> messages;
   messages.reserve(in_order.size());
-  for (const auto& [ticket, held] : in_order) messages.push_back(held.taken.message);
+  for (const auto& [ticket, held] : in_order) {
+    const auto& [message, handling] = held.taken;
+    messages.push_back(message);
+    if (handling == nullptr) continue;
+    const bool is_last = handling->left.fetch_sub(held.holders) == held.holders;
+    if (is_last && handling->was_handled) static_cast<void>(proxy_.done(message));
+  }
   return messages;
 }
 
@@ -109,6 +115,15 @@ EventDispatcher::Taken EventDispatcher::release(EventTicket ticket) {
   Taken taken = found->second.taken;
   if (--found->second.holders == 0) held_.erase(found);
   return taken;
+}
+
+// To the user, who is to say that it is done; unless a handler has had it.
+Message EventDispatcher::give_back(EventTicket ticket) {
+  const auto [message, handling] = release(ticket);
+  if (handling != nullptr && handling->left.fetch_sub(1) == 1 && handling->was_handled) {
+    static_cast<void>(proxy_.done(message));
+  }
+  return message;
 }
 
 void EventDispatcher::dropped(const EventDrop& drop) {

@@ -46,9 +46,10 @@ class EventDispatcher {
   // Code::invalid, with where and why, for a condition that cannot be; and, as
   // remove(), if it runs in another thread.
   Result<EventId> add(const EventCondition& condition, EventHandler handler);
-  // Gives back the messages that waited for the event. Code::not_found.
+  // Gives back the messages that waited for the event; what is_kept() among them
+  // and was never handled is the caller's to be done() with. Code::not_found.
   Result<std::vector<Message>> remove(EventId event);
-  // Removes all events, and gives back each message once.
+  // Removes all events, and gives back each message once, as remove() does.
   std::vector<Message> clear();
 
   // Works until stop(), which is no error. Code::timeout and Code::cancelled as
@@ -87,6 +88,7 @@ class EventDispatcher {
 
   void accept(EventOutcome outcome);
   Taken release(EventTicket ticket);
+  Message give_back(EventTicket ticket);
   void dropped(const EventDrop& drop);
   void unhandled(const Message& message);
 

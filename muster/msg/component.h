@@ -12,7 +12,9 @@
 // none yet; an error, or an exception, is told to who waits for one. Handlers
 // run one at a time, in launch()'s thread, in the order of
 // docs/reference/events.md; they may wait, send and stop() as they like. With
-// ComponentOptions::pool they run side by side.
+// ComponentOptions::pool they run side by side. A message that is to be handled at
+// least once is done() when all handlers that get it have returned, or have failed
+// and been reported.
 
 #pragma once
 

@@ -51,12 +51,13 @@ struct ComponentOptions {
   std::size_t pool = 0;
   ErrorPolicy policy = ErrorPolicy::go_on;
   // A handler threw or returned an error, a reply could not be sent
-  // (Code::unavailable, Code::overloaded), or more messages waited for an event
-  // than it keeps (Code::overloaded). Tasks without an answer have been told
-  // before. Null: it is logged.
+  // (Code::unavailable, Code::overloaded), a DedupStore could not commit, or more messages waited
+  // for an event than it keeps (Code::overloaded). Tasks without an answer have been told before.
+  // Null: it is logged.
   std::function<void(const HandlerFailure&)> report = nullptr;
   // A message that no event waits for; it is its business to answer it. Null:
-  // tasks fail with Code::unsupported, all else is dropped.
+  // tasks fail with Code::unsupported, all else is dropped, which senders hear of
+  // who want it to be handled at least once.
   std::function<void(const Message&)> unhandled = nullptr;
   std::function<void(const HandlerRun&)> measure = nullptr;
   EventOptions events = {};

@@ -37,10 +37,10 @@ Result<std::vector<Message>> EventDispatcher::remove(EventId event) {
   std::vector<Message> messages;
   std::erase_if(due_, [&](const EventFiring& firing) {
     if (firing.event != event) return false;
-    for (const EventTicket ticket : firing.tickets) messages.push_back(release(ticket));
+    for (const EventTicket ticket : firing.tickets) messages.push_back(give_back(ticket));
     return true;
   });
-  for (const EventTicket ticket : waiting) messages.push_back(release(ticket));
+  for (const EventTicket ticket : waiting) messages.push_back(give_back(ticket));
   return messages;
 }
 
@@ -52,7 +52,13 @@ std::vector<Message> EventDispatcher::clear() {
   held_.clear();
   std::vector<Message> messages;
   messages.reserve(in_order.size());
-  for (const auto& [ticket, held] : in_order) messages.push_back(held.message);
+  for (const auto& [ticket, held] : in_order) {
+    const auto& [message, handling] = held.taken;
+    messages.push_back(message);
+    if (handling == nullptr) continue;
+    const bool is_last = handling->left.fetch_sub(held.holders) == held.holders;
+    if (is_last && handling->was_handled) static_cast<void>(proxy_.done(message));
+  }
   return messages;
 }
 
@@ -60,7 +66,10 @@ void EventDispatcher::take(const Message& message, TimePoint now) {
   const EventTicket ticket = ++last_ticket_;
   const std::string type = type_of(message.source());
   EventOutcome outcome = table_.push({message.source(), type, message.tag(), ticket}, now);
-  if (outcome.holders > 0) held_.emplace(ticket, Held{message, outcome.holders});
+  if (outcome.holders > 0) {
+    auto handling = message.is_kept() ? std::make_shared<Handling>(outcome.holders) : nullptr;
+    held_.emplace(ticket, Held{{message, std::move(handling)}, outcome.holders});
+  }
   const bool is_wanted = outcome.holders > 0;
   accept(std::move(outcome));
   if (!is_wanted) unhandled(message);
@@ -101,15 +110,24 @@ void EventDispatcher::accept(EventOutcome outcome) {
   for (const EventDrop& drop : outcome.dropped) dropped(drop);
 }
 
-Message EventDispatcher::release(EventTicket ticket) {
+EventDispatcher::Taken EventDispatcher::release(EventTicket ticket) {
   const auto found = held_.find(ticket);
-  Message message = found->second.message;
+  Taken taken = found->second.taken;
   if (--found->second.holders == 0) held_.erase(found);
+  return taken;
+}
+
+// To the user, who is to say that it is done; unless a handler has had it.
+Message EventDispatcher::give_back(EventTicket ticket) {
+  const auto [message, handling] = release(ticket);
+  if (handling != nullptr && handling->left.fetch_sub(1) == 1 && handling->was_handled) {
+    static_cast<void>(proxy_.done(message));
+  }
   return message;
 }
 
 void EventDispatcher::dropped(const EventDrop& drop) {
-  const Message message = release(drop.ticket);
+  const auto [message, handling] = release(drop.ticket);
   Error why(Code::overloaded,
             fmt::format("keep '{}' of {} for an event: more wait than it may keep; raise "
                         "waiting_limit, or give the event a time bound",
@@ -120,14 +138,23 @@ void EventDispatcher::dropped(const EventDrop& drop) {
       !message.is_answered()) {
     static_cast<void>(proxy_.fail(message, why, Wait(Duration::zero())));
   }
+  if (handling != nullptr && handling->left.fetch_sub(1) == 1) {
+    // To have been handled by one is enough.
+    static_cast<void>(handling->was_handled ? proxy_.done(message) : proxy_.refuse(message, why));
+  }
   if (options_.report) options_.report({drop.event, std::move(why), {message}});
 }
 
 void EventDispatcher::unhandled(const Message& message) {
-  if (options_.unhandled) return options_.unhandled(message);
-  if (message.session_type() != SessionType::task || !message.is_request()) return;
+  if (options_.unhandled) {
+    options_.unhandled(message);
+    static_cast<void>(proxy_.done(message));
+    return;
+  }
   const Error why(Code::unsupported, fmt::format("no event waits for '{}' of {}; see its on()",
                                                  message.tag(), message.source()));
+  static_cast<void>(proxy_.refuse(message, why));
+  if (message.session_type() != SessionType::task || !message.is_request()) return;
   static_cast<void>(proxy_.fail(message, why, Wait(Duration::zero())));
 }
 

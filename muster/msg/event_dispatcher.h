@@ -46,9 +46,10 @@ class EventDispatcher {
   // Code::invalid, with where and why, for a condition that cannot be; and, as
   // remove(), if it runs in another thread.
   Result<EventId> add(const EventCondition& condition, EventHandler handler);
-  // Gives back the messages that waited for the event. Code::not_found.
+  // Gives back the messages that waited for the event; what is_kept() among them
+  // and was never handled is the caller's to be done() with. Code::not_found.
   Result<std::vector<Message>> remove(EventId event);
-  // Removes all events, and gives back each message once.
+  // Removes all events, and gives back each message once, as remove() does.
   std::vector<Message> clear();
 
   // Works until stop(), which is no error. Code::timeout and Code::cancelled as
@@ -64,8 +65,17 @@ class EventDispatcher {
   bool is_partial() const;
 
  private:
-  struct Held {
+  // Of a message that its sender keeps until all handlers have returned that get it.
+  struct Handling {
+    std::atomic<std::size_t> left;  // Events that have it, and handlers that run.
+    std::atomic<bool> was_handled{false};
+  };
+  struct Taken {
     Message message;
+    std::shared_ptr<Handling> handling;  // Null if nobody keeps it.
+  };
+  struct Held {
+    Taken taken;
     std::size_t holders = 0;  // Events that have it, due ones included.
   };
 
@@ -77,14 +87,16 @@ class EventDispatcher {
   std::string type_of(std::string_view name) const;
 
   void accept(EventOutcome outcome);
-  Message release(EventTicket ticket);
+  Taken release(EventTicket ticket);
+  Message give_back(EventTicket ticket);
   void dropped(const EventDrop& drop);
   void unhandled(const Message& message);
 
   Status handle_due(const Wait& wait);
   Status handle(const EventFiring& firing, const Wait& wait);
   Status finish(const EventHandler& handler, const EventFiring& firing,
-                std::vector<Message> messages, const Wait& wait);
+                const std::vector<Taken>& taken, const Wait& wait);
+  void done(EventId event, const std::vector<Taken>& taken);
   HandlerAnswer call(const EventHandler& handler, const EventFiring& firing,
                      const std::vector<Message>& messages);
   Status reply(EventId event, const std::vector<Message>& messages, const wire::Value& value,

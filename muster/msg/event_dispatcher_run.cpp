@@ -103,13 +103,13 @@ Status EventDispatcher::handle_due(const Wait& wait) {
 }
 
 Status EventDispatcher::handle(const EventFiring& firing, const Wait& wait) {
-  std::vector<Message> messages;
-  messages.reserve(firing.tickets.size());
-  for (const EventTicket ticket : firing.tickets) messages.push_back(release(ticket));
+  std::vector<Taken> taken;
+  taken.reserve(firing.tickets.size());
+  for (const EventTicket ticket : firing.tickets) taken.push_back(release(ticket));
   std::shared_ptr<const EventHandler> handler = handlers_.at(firing.event);
-  if (pool_ == nullptr) return finish(*handler, firing, std::move(messages), wait);
-  pool_->run([this, handler = std::move(handler), firing, messages = std::move(messages), wait] {
-    Status done = finish(*handler, firing, messages, wait);
+  if (pool_ == nullptr) return finish(*handler, firing, taken, wait);
+  pool_->run([this, handler = std::move(handler), firing, taken = std::move(taken), wait] {
+    Status done = finish(*handler, firing, taken, wait);
     if (done) return;
     {
       const loop::Turn turn(proxy_.loop());
@@ -121,12 +121,34 @@ Status EventDispatcher::handle(const EventFiring& firing, const Wait& wait) {
 }
 
 Status EventDispatcher::finish(const EventHandler& handler, const EventFiring& firing,
-                               std::vector<Message> messages, const Wait& wait) {
+                               const std::vector<Taken>& taken, const Wait& wait) {
+  std::vector<Message> messages;
+  messages.reserve(taken.size());
+  for (const Taken& one : taken) messages.push_back(one.message);
   HandlerAnswer answer = call(handler, firing, messages);
+  Status finished = ok();
   if (!answer) {
-    return failed({firing.event, std::move(answer).error(), std::move(messages)}, wait);
+    finished = failed({firing.event, std::move(answer).error(), messages}, wait);
+  } else if (*answer) {
+    finished = reply(firing.event, messages, **answer, wait);
   }
-  return *answer ? reply(firing.event, messages, **answer, wait) : ok();
+  done(firing.event, taken);
+  return finished;
+}
+
+// The handler has returned, or thrown and been reported: what no other waits for
+// is not needed again.
+void EventDispatcher::done(EventId event, const std::vector<Taken>& taken) {
+  std::vector<Message> handled;
+  for (const auto& [message, handling] : taken) {
+    if (handling == nullptr) continue;
+    handling->was_handled = true;
+    if (handling->left.fetch_sub(1) == 1) handled.push_back(message);
+  }
+  if (handled.empty()) return;
+  // What could not be committed comes again.
+  const Status said = proxy_.done(handled);
+  if (!said && options_.report) options_.report({event, said.error(), handled});
 }
 
 HandlerAnswer EventDispatcher::call(const EventHandler& handler, const EventFiring& firing,

@@ -43,6 +43,7 @@ Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& desti
   }
   data->tag = head.tag;
   data->is_redelivered = head.is_redelivered;
+  data->is_kept = head.is_kept;
   data->is_failure = head.is_failure;
   data->session_type = head.session_type();
   data->stage = head.stage();

@@ -59,6 +59,17 @@ enum class OnLoss : std::uint8_t {
   wait,
 };
 
+// How often a message that was sent is handled.
+enum class Delivery : std::uint8_t {
+  at_most_once,
+  // Kept until the receiver is done with it, whatever becomes of links and of the
+  // receiver meanwhile; its session waits for a return, as OnLoss::wait has it. It
+  // ends early at its deadline, or when the receiver leaves; that is told as a
+  // drop. One incarnation of the receiver gets it once. One that follows gets it
+  // again, marked redelivered and with the same id, unless a DedupStore knows it.
+  at_least_once,
+};
+
 // Where the answer goes.
 enum class Answers : std::uint8_t {
   by_id,       // To receive_by_id(), collect() and the like.
@@ -78,6 +89,7 @@ struct Draft {
   TimePoint deadline = kForever;
   Compression compression = Compression::none;
   OnLoss on_loss = OnLoss::fail;
+  Delivery delivery = Delivery::at_most_once;
   Answers answers = Answers::by_id;
   // For a notification that is not waited for: have it acknowledged all the same.
   bool wants_receipt = false;
@@ -119,6 +131,8 @@ class Message {
   Priority priority() const { return data_->priority; }
   TimePoint deadline() const { return data_->deadline; }  // By the receiver's clock.
   bool is_redelivered() const { return data_->is_redelivered; }
+  // Its sender keeps it until this end is done() with it.
+  bool is_kept() const { return data_->is_kept; }
   // An answer that tells of a failure; only receive() gives such, all else
   // gives the error itself.
   bool is_failure() const { return data_->is_failure; }
@@ -135,6 +149,7 @@ class Message {
   struct Data {
     Tag tag;
     bool is_redelivered = false;
+    bool is_kept = false;
     bool is_failure = false;
     SessionType session_type = SessionType::task;
     Stage stage = Stage::request;

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint8_t kWantsReceipt = 1;
 constexpr std::uint8_t kIsFailure = 2;
 constexpr std::uint8_t kIsRedelivered = 4;
+constexpr std::uint8_t kIsKept = 8;
 
 // In memory as on the wire.
 struct Layout {
@@ -22,7 +23,7 @@ struct Layout {
   std::uint8_t tag_size;
   std::uint8_t zero[3];
   std::uint32_t time_left_ms;
-  std::uint32_t zero_too;
+  std::uint32_t heard;
   std::uint64_t session[2];
   std::uint64_t message[2];
 };
@@ -31,19 +32,24 @@ static_assert(sizeof(Layout) == kMessageHead);
 // Null if all is well.
 const char* fault_of(const Layout& layout, std::size_t size) {
   const auto kind = static_cast<MessageKind>(layout.kind);
-  if (kind < MessageKind::task_request || kind > MessageKind::report) return "unknown kind";
-  if (layout.flags > (kWantsReceipt | kIsFailure | kIsRedelivered)) return "unknown flags";
+  if (kind < MessageKind::task_request || kind > MessageKind::holdings) return "unknown kind";
+  if (layout.flags > (kWantsReceipt | kIsFailure | kIsRedelivered | kIsKept))
+    return "unknown flags";
   if ((layout.flags & kWantsReceipt) != 0 && kind != MessageKind::notification_request) {
     return "a receipt is wanted for what is no notification";
   }
   if ((layout.flags & kIsFailure) != 0 && kind != MessageKind::task_complete) {
     return "a failure that completes nothing";
   }
+  if ((layout.flags & kIsKept) != 0 && kind != MessageKind::task_request &&
+      kind != MessageKind::notification_request) {
+    return "kept, though it is no request";
+  }
   if (layout.form > static_cast<std::uint8_t>(BodyForm::document)) return "unknown body form";
   if (layout.compression > static_cast<std::uint8_t>(Compression::lz4)) {
     return "unknown compression";
   }
-  if ((layout.zero[0] | layout.zero[1] | layout.zero[2] | layout.zero_too) != 0) {
+  if ((layout.zero[0] | layout.zero[1] | layout.zero[2]) != 0) {
     return "not zero where nothing is";
   }
   if (layout.tag_size == 0 || layout.tag_size > kMaxTag) return "no tag, or one that is too long";
@@ -84,13 +90,14 @@ void write_message_head(const MessageHead& message, wire::Head& head) {
   const std::string_view tag = message.tag.text();
   Layout layout{};
   layout.kind = static_cast<std::uint8_t>(message.kind);
-  layout.flags = static_cast<std::uint8_t>((message.wants_receipt ? kWantsReceipt : 0) |
-                                           (message.is_failure ? kIsFailure : 0) |
-                                           (message.is_redelivered ? kIsRedelivered : 0));
+  layout.flags = static_cast<std::uint8_t>(
+      (message.wants_receipt ? kWantsReceipt : 0) | (message.is_failure ? kIsFailure : 0) |
+      (message.is_redelivered ? kIsRedelivered : 0) | (message.is_kept ? kIsKept : 0));
   layout.form = static_cast<std::uint8_t>(message.form);
   layout.compression = static_cast<std::uint8_t>(message.compression);
   layout.tag_size = static_cast<std::uint8_t>(tag.size());
   layout.time_left_ms = message.time_left_ms;
+  layout.heard = message.heard;
   layout.session[0] = message.session.high;
   layout.session[1] = message.session.low;
   layout.message[0] = message.message.high;
@@ -115,7 +122,9 @@ const char* read_message_head(const wire::Head& head, MessageHead& message) {
   message.wants_receipt = (layout.flags & kWantsReceipt) != 0;
   message.is_failure = (layout.flags & kIsFailure) != 0;
   message.is_redelivered = (layout.flags & kIsRedelivered) != 0;
+  message.is_kept = (layout.flags & kIsKept) != 0;
   message.time_left_ms = layout.time_left_ms;
+  message.heard = layout.heard;
   message.session = {layout.session[0], layout.session[1]};
   message.message = {layout.message[0], layout.message[1]};
   message.tag = tag;

@@ -30,6 +30,8 @@ enum class MessageKind : std::uint8_t {
   introduction = 6,  // Proxies tell each other who they are.
   question = 7,      // From whoever knows the token: how do you do?
   report = 8,        // Its answer (report.h).
+  done = 9,          // Of what was to be handled at least once: these were.
+  holdings = 10,     // The same as a link begins, and what else has come.
 };
 
 // How the frame's parts make the body.
@@ -48,7 +50,10 @@ struct MessageHead {
   bool wants_receipt = false;      // notification_request: send notification_receive once taken.
   bool is_failure = false;         // task_complete: the body is an error, a list of code and text.
   bool is_redelivered = false;     // It may have come before.
+  bool is_kept = false;            // A request: its sender keeps it until it hears `done`.
   std::uint32_t time_left_ms = 0;  // Until its deadline when it was sent; 0: it has none.
+  // Of how many done messages of its peer the sender has heard on this link.
+  std::uint32_t heard = 0;
   Id session;
   Id message;
   Tag tag;
@@ -56,6 +61,8 @@ struct MessageHead {
   SessionType session_type() const;
   Stage stage() const;
   bool is_request() const { return stage() == Stage::request; }
+  // Between proxies, not between those who use them.
+  bool is_for_proxy() const { return kind >= MessageKind::introduction; }
 };
 
 MessageKind kind_of(SessionType type, Stage stage);

@@ -53,6 +53,16 @@ TEST(MessageHead, IsReadAsItWasWritten) {
   EXPECT_EQ(read->tag, head.tag);
 }
 
+TEST(MessageHead, TellsWhetherItIsKeptAndHowMuchItsSenderHasHeard) {
+  MessageHead head = some_head();
+  head.is_kept = true;
+  head.heard = 0x01020304;
+  const Result<MessageHead> read = read_message_head(written(head));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_TRUE(read->is_kept && read->wants_receipt && !read->is_redelivered);
+  EXPECT_EQ(read->heard, 0x01020304U);
+}
+
 TEST(MessageHead, OfEveryKindKnowsItsSessionTypeAndStage) {
   for (const auto type : {SessionType::task, SessionType::notification}) {
     for (const auto stage : {Stage::request, Stage::receive, Stage::complete}) {
@@ -68,13 +78,17 @@ TEST(MessageHead, OfEveryKindKnowsItsSessionTypeAndStage) {
 TEST(MessageHead, IsRefusedIfAnythingInItIsUnknown) {
   const MessageHead head = some_head();
   EXPECT_FALSE(read_message_head(with(head, 0, 0))) << "kind";
-  EXPECT_FALSE(read_message_head(with(head, 0, 9))) << "kind";
-  EXPECT_FALSE(read_message_head(with(head, 1, 8))) << "flags";
+  EXPECT_FALSE(read_message_head(with(head, 0, 11))) << "kind";
+  EXPECT_FALSE(read_message_head(with(head, 1, 16))) << "flags";
   EXPECT_FALSE(read_message_head(with(head, 1, 2))) << "a failed notification";
   EXPECT_FALSE(read_message_head(with(head, 0, 1))) << "a task with a receipt";
+  MessageHead answer = some_head();
+  answer.kind = MessageKind::task_complete;
+  answer.wants_receipt = false;
+  EXPECT_FALSE(read_message_head(with(answer, 1, 8))) << "an answer that is kept";
   EXPECT_FALSE(read_message_head(with(head, 2, 3))) << "form";
   EXPECT_FALSE(read_message_head(with(head, 3, 3))) << "compression";
-  for (const std::size_t at : {5, 6, 7, 12, 13, 14, 15}) {
+  for (const std::size_t at : {5, 6, 7}) {
     EXPECT_FALSE(read_message_head(with(head, at, 1))) << at;
   }
 }

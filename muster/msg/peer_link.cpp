@@ -12,7 +12,9 @@ void PeerLink::on_message(wire::Frame& frame, net::Lane lane, std::size_t cost) 
   if (!is_dead) core_.message_came(*this, frame, lane, cost);
 }
 
-void PeerLink::on_room() { core_.room_came(); }
+void PeerLink::on_room() {
+  if (!is_dead) core_.room_came(*this);
+}
 
 void PeerLink::on_refused(wire::Frame& frame, net::Lane, const Error& why) {
   if (!is_dead) core_.message_refused(*this, frame, why);

@@ -24,8 +24,10 @@ class PeerLink final : public net::LinkSink {
   Buffer name;                  // Of the peer, once it is introduced.
   bool is_introduced = false;   // It has told us who it is,
   bool has_introduced = false;  // and we have told it.
+  bool has_begun = false;       // Both: messages may go.
   bool is_dead = false;         // Waits to be destroyed; what it says counts no more.
   const std::uint64_t serial;
+  std::uint32_t heard = 0;  // Of how many messages the peer has told us that they are done.
 
  private:
   void on_up(net::Link& up) override;

@@ -13,6 +13,13 @@ using internal::ProxyCore;
 using internal::Waited;
 using loop::Turn;
 
+namespace {
+
+// Removals of the OutboxStore that wait for one another.
+constexpr std::size_t kUnwritten = 256;
+
+}  // namespace
+
 Proxy::Proxy(std::unique_ptr<ProxyCore> core) : core_(std::move(core)) {}
 
 Proxy::~Proxy() {
@@ -54,12 +61,16 @@ std::uint64_t Proxy::incarnation() const {
 
 Status Proxy::leave(const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
+  const TimePoint deadline = wait.deadline_from([this] { return core_->loop().now(); });
+  internal::wait_for(core_->loop(), wait, deadline,
+                     [this] { return core_->end() || core_->is_all_done(); });
+  MUSTER_TRY_OK(write_kept());
   {
     const Turn turn(core_->loop());
     core_->leave();
   }
   const Waited waited =
-      internal::wait_for(core_->loop(), wait, [this] { return core_->has_left(); });
+      internal::wait_for(core_->loop(), wait, deadline, [this] { return core_->has_left(); });
   call_back();
   if (waited == Waited::done) return ok();
   return internal::why_not(waited, fmt::format("leave {}", group()));
@@ -111,9 +122,9 @@ Result<PeerId> Proxy::find(std::string_view name) const {
 
 Status Proxy::wait_for_peers(const std::vector<Expected>& expected, const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
+  const TimePoint deadline = wait.deadline_from([this] { return core_->loop().now(); });
   const Waited waited =
-      internal::wait_for(core_->loop(), wait, [&] { return core_->end() || core_->has(expected); });
-  call_back();
+      attend(wait, deadline, [&] { return core_->end() || core_->has(expected); });
   const Turn turn(core_->loop());
   if (core_->has(expected)) return ok();
   if (core_->end()) return *core_->end();
@@ -152,8 +163,11 @@ std::optional<ProxyEvent> Proxy::next_event(const Wait& wait) {
 
 // Tells the user what happened, on the user's own thread.
 void Proxy::call_back() {
+  if (core_->unwritten() >= kUnwritten) static_cast<void>(write_kept());
+  if (!core_->wants_call_back()) return;
+  decide_minimum();
   const auto& on_event = core_->options().on_event;
-  if (on_event == nullptr || !core_->has_events()) return;
+  if (on_event == nullptr) return;
   std::deque<ProxyEvent> events;
   {
     const Turn turn(core_->loop());
@@ -161,6 +175,36 @@ void Proxy::call_back() {
     core_->counted_events();
   }
   for (const ProxyEvent& event : events) on_event(event);
+}
+
+void Proxy::decide_minimum() {
+  if (!core_->takes_decision()) return;
+  std::string missing;
+  {
+    const Turn turn(core_->loop());
+    missing = core_->missing_of(core_->options().minimum);
+  }
+  const TooFew decision = core_->options().on_too_few(missing);
+  const Turn turn(core_->loop());
+  core_->decide(decision);
+}
+
+internal::Waited Proxy::attend(const Wait& wait, TimePoint deadline,
+                               const std::function<bool()>& done) {
+  Waited waited = Waited::done;
+  if (!core_->calls_back()) {
+    waited = internal::wait_for(core_->loop(), wait, deadline, done);
+    call_back();
+    return waited;
+  }
+  for (bool is_done = false; !is_done && waited == Waited::done;) {
+    waited = internal::wait_for(core_->loop(), wait, deadline, [&] {
+      is_done = is_done || done();
+      return is_done || core_->wants_call_back();
+    });
+    call_back();
+  }
+  return waited;
 }
 
 ProxyCounters Proxy::counters() const {

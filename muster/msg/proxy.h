@@ -2,9 +2,9 @@
 //
 // Any thread may call anything here, but not while it holds the loop's baton.
 // What one proxy sends to another arrives in order within a priority, each
-// message at most once unless its draft says OnLoss::wait. Calls that wait drive the loop
-// themselves; there is no thread in between. A process may have several proxies. In a child that
-// was forked, all calls say Code::invalid: make a new proxy there.
+// message at most once unless its draft says OnLoss::wait or Delivery::at_least_once.
+// Calls that wait drive the loop themselves; there is no thread in between. A process may have
+// several proxies. In a child that was forked, all calls say Code::invalid: make a new proxy there.
 
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +33,8 @@ struct Incoming;
 
 namespace internal {
 class ProxyCore;
-}
+enum class Waited : std::uint8_t;
+}  // namespace internal
 class EventDispatcher;
 
 // What came of several sessions.
@@ -94,8 +96,10 @@ class Proxy {
   const std::string& type() const;
   std::uint64_t incarnation() const;  // 0: the registry has not given one yet.
 
-  // Sends what is queued, says goodbye to all, and ends. What waits elsewhere
-  // ends with Code::cancelled.
+  // Sends what is queued, waits until all who are here are done with what is to
+  // be handled at least once, says goodbye to all, and ends. What waits elsewhere
+  // ends with Code::cancelled; what is still kept is told as dropped, unless there
+  // is an OutboxStore.
   Status leave(const Wait& wait = {});
   // False before the registry has taken us in, and once this is over.
   bool is_joined() const;
@@ -122,7 +126,8 @@ class Proxy {
   loop::Future<Message> request(Draft draft);
 
   // A body each. Bodies that are the same one after the other are written once.
-  // What cannot be sent is an outcome of its session.
+  // What cannot be sent is an outcome of its session; scatter() and broadcast()
+  // wait while there is no room.
   Result<std::vector<SessionId>> iscatter(const Draft& draft,
                                           std::vector<std::pair<Destination, wire::Value>> bodies);
   // The same of bodies that were encoded before.
@@ -173,6 +178,15 @@ class Proxy {
   Status fail(const Message& message, const Error& why, const Wait& wait = {});
   // Tells that it was taken. Never taken for a completion.
   Status acknowledge(const Message& message, const Wait& wait = {});
+  // Says that a message that came with is_kept() was handled: its sender forgets
+  // it, and send() of a notification returns there. First it is committed to the
+  // DedupStore, if there is one. Components do this when their handlers have
+  // returned; who receives by hand does it himself, once for each message.
+  // Code::invalid if it was said before. Without effect on other messages.
+  Status done(const Message& message);
+  Status done(std::span<const Message> messages);
+  // The opposite: it will never be handled. Its sender is told of the drop.
+  Status refuse(const Message& message, const Error& why);
   // Asks somebody else, in the same session; the answer comes back here.
   Result<SessionId> forward(const Message& message, const Destination& destination,
                             ForwardOptions options = {});
@@ -200,10 +214,23 @@ class Proxy {
   std::uint64_t changes() const;
   Result<Message> to_message(const Result<Incoming>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
-  Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items);
+  // Waits for room, but not if there is no `wait`.
+  Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items,
+                                          const Wait* wait);
+  Result<std::vector<SendItem>> scattered(const Draft& draft,
+                                          std::vector<std::pair<Destination, wire::Value>> bodies);
+  Result<std::vector<SendItem>> addressed(const Audience& audience, const Draft& draft);
+  Result<Replies> send_and_collect(Draft draft, std::vector<SendItem>& items, const Wait& wait);
   Status answer(const Message& message, Stage stage, MessageHead head, EncodedBody body,
                 const Wait& wait);
+  // Waits as internal::wait_for() does, and calls the user back meanwhile.
+  internal::Waited attend(const Wait& wait, TimePoint deadline, const std::function<bool()>& done);
   void call_back();
+  void decide_minimum();
+  // Has the OutboxStore write what is to be written.
+  Status write_kept();
+  // Tells the DedupStore what the senders know.
+  void forget_handled();
 
   std::unique_ptr<internal::ProxyCore> core_;
 };

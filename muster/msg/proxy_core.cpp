@@ -104,11 +104,21 @@ Status ProxyCore::check_process() const {
 
 Result<std::unique_ptr<ProxyCore>> ProxyCore::make(loop::Loop& loop, ProxyOptions options) {
   if (options.name.empty()) {
-    options.name = fmt::format("{}_{:08x}", options.type, options.random() & 0xFFFFFFFF);
+    options.name = fmt::format("{}_{:016x}", options.type, options.random());
   }
   MUSTER_TRY_OK(check(options));
   std::unique_ptr<ProxyCore> core(new ProxyCore(loop, std::move(options)));
+  const ProxyOptions& given = core->options_;
+  std::vector<HandledId> handled;
+  std::vector<StoredMessage> stored;
+  if (given.dedup != nullptr) {
+    MUSTER_TRY(handled, given.dedup->load());
+  }
+  if (given.outbox != nullptr) {
+    MUSTER_TRY(stored, given.outbox->load());
+  }
   const loop::Turn turn(loop);
+  core->restore(std::move(handled), std::move(stored));
   MUSTER_TRY_OK(core->open());
   return core;
 }
@@ -185,6 +195,7 @@ ProxyCounters ProxyCore::counters() const {
   counters.waiting = mailbox_.count();
   counters.waiting_bytes = mailbox_.bytes();
   counters.open_sessions = sessions_.open_count();
+  for (const auto& there : channels_) counters.kept += there != nullptr ? there->kept.count() : 0;
   return counters;
 }
 

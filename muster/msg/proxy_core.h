@@ -6,16 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "muster/base/result.h"
 #include "muster/loop/loop.h"
+#include "muster/msg/arrivals.h"
+#include "muster/msg/dedup_store.h"
+#include "muster/msg/kept_messages.h"
 #include "muster/msg/mailbox.h"
 #include "muster/msg/outbox.h"
+#include "muster/msg/outbox_store.h"
 #include "muster/msg/peer_link.h"
 #include "muster/msg/peer_table.h"
 #include "muster/msg/proxy.h"
@@ -32,12 +40,15 @@ namespace muster::msg::internal {
 struct Channel {
   Channel(const ProxyOptions& options, std::function<void()> dial)
       : outbox(options.absent),
+        kept(options.kept),
         backoff(options.first_redial, options.longest_redial),
         redial(std::move(dial)) {}
 
   std::unique_ptr<PeerLink> link;     // Introduced both ways.
   std::unique_ptr<PeerLink> dialing;  // Not yet.
   Outbox outbox;
+  KeptMessages kept;  // For the peer to handle at least once,
+  Arrivals arrivals;  // and from it.
   net::Backoff backoff;
   loop::Timer redial;
   bool was_here = false;
@@ -61,11 +72,14 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   bool is_joined() const { return is_admitted_ && !end_; }
   bool has(const std::vector<Expected>& expected) const;
   std::string missing_of(const std::vector<Expected>& expected) const;
+  // The minimum was missed and somebody is to decide. Any thread, without the baton.
+  bool takes_decision() { return is_decision_due_.exchange(false, std::memory_order_relaxed); }
+  void decide(TooFew decision);
 
   // Links (proxy_links.cpp).
   void link_up(PeerLink& link);
   void link_closed(PeerLink& link, const Error& why);
-  void room_came() { ++rooms_; }
+  void room_came(PeerLink& link);
   net::Link* some_link(std::string_view scheme) const;
 
   // Sending (proxy_transmit.cpp).
@@ -97,7 +111,45 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // Its body is not what its head says: tells the sender, and us.
   void refuse(const Incoming& incoming, const Error& why);
 
+  // Delivery at least once (proxy_kept.cpp).
+  // The message `id` of `peer` was handled, or will not be. Code::invalid if it
+  // was said before.
+  Status done(PeerId peer, const MessageId& id, std::optional<Error> refused = std::nullopt);
+  // Tells the peers what is done, as far as there is room.
+  void report_done(PeerId peer);
+  // True if nobody who is here has anything of ours to handle.
+  bool is_all_done() const;
+  // What the store has: for peers that have not been met yet.
+  void restore(std::vector<HandledId> handled, std::vector<StoredMessage> stored);
+  // What the senders know by now, for the DedupStore.
+  std::vector<HandledId> take_forgotten();
+  // Any thread, without the baton.
+  bool has_forgotten() const { return has_forgotten_.load(std::memory_order_relaxed); }
+  // What the OutboxStore is to write; stored() once it has, or why it has not.
+  struct Unheard {
+    std::uint64_t link;  // That its removal is to be told to; 0: none.
+    MessageId id;        // None: it was not kept.
+  };
+  struct Unwritten {
+    std::vector<StoredMessage> added;
+    std::vector<MessageId> removed;
+    std::vector<Unheard> unheard;
+    bool empty() const { return added.empty() && unheard.empty(); }
+  };
+  Unwritten take_unwritten();
+  void stored(const Unwritten& written, const Status& status);
+  // Held while the store writes, which the baton must not be.
+  std::mutex writing;
+  // How much that is. Any thread, without the baton.
+  std::size_t unwritten() const { return unwritten_count_.load(std::memory_order_relaxed); }
+
   void tell(ProxyEvent event);
+  // There is something to call the user for. Any thread, without the baton.
+  bool wants_call_back() const {
+    return (options_.on_event != nullptr && has_events()) ||
+           is_decision_due_.load(std::memory_order_relaxed);
+  }
+  bool calls_back() const { return options_.on_event != nullptr || options_.on_too_few != nullptr; }
   std::deque<ProxyEvent>& events() { return events_; }
   // Any thread, without the baton.
   bool has_events() const { return event_count_.load(std::memory_order_relaxed) != 0; }
@@ -152,12 +204,26 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void drop_link(PeerLink& link);
   void break_link(PeerRecord& record, const Error& why);
   void flush() override;
+  void begin(PeerLink& link);
 
   Status send_request(PeerId peer, OutgoingMessage& message, OnLoss on_loss);
   Status hand_over(PeerLink& link, OutgoingMessage& message);
   Status keep(const PeerRecord& record, OutgoingMessage& message);
   void send_kept(PeerRecord& record);
   void report_dropped(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
+  Status keep_until_done(PeerId peer, OutgoingMessage& message, TimePoint deadline);
+  void send_until_done(PeerRecord& record);
+  void report_came(PeerLink& link, const MessageHead& head, const wire::Frame& frame);
+  void finish_kept(const PeerRecord& record, PeerLink& link, const DoneMessage& one);
+  void heard(PeerLink& link, const MessageId& id);
+  void count_unwritten();
+  void take_restored(PeerId id, Channel& there);
+  bool send_report(PeerLink& link, MessageKind kind, const DeliveryReport& report);
+  bool confirm(PeerLink& link, std::uint32_t count);
+  void drop_kept(PeerRecord& record, std::vector<OutgoingMessage> messages, const Error& why);
+  void removed(const MessageId& id);
+  void forget_arrivals(const PeerRecord& record);
+  void give_up_kept();
   void answer_came(Incoming& incoming);
   void question_came(PeerLink& link);
   static std::uint64_t bytes_of(const wire::Parts& parts);
@@ -192,12 +258,22 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   bool is_leaving_ = false;
   bool was_minimum_met_ = false;
   bool is_below_minimum_ = false;
+  std::atomic<bool> is_decision_due_{false};
   std::optional<Error> end_;
   std::uint64_t last_serial_ = 0;
   std::vector<std::unique_ptr<PeerLink>> strangers_;  // Accepted, and not introduced yet.
   std::vector<std::unique_ptr<PeerLink>> doomed_;
   loop::Timer session_timer_;
   loop::Timer minimum_timer_;
+  // For peers that have not been met yet, by their names.
+  std::map<std::string, std::vector<KeptMessage>, std::less<>> restored_kept_;
+  std::map<std::string, std::vector<MessageId>, std::less<>> restored_done_;
+  void forget(const std::string& source, const std::vector<MessageId>& ids);
+  std::vector<HandledId> forgotten_;
+  std::atomic<bool> has_forgotten_{false};
+  std::vector<std::pair<PeerId, MessageId>> unstored_;
+  std::vector<Unheard> unheard_;  // Not told as heard before they are removed from the store.
+  std::atomic<std::size_t> unwritten_count_{0};
   std::deque<ProxyEvent> events_;
   std::atomic<std::size_t> event_count_{0};
   ProxyCounters counters_;

@@ -35,9 +35,15 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
           .text = fmt::format("a message's head: {}", fault)});
     return drop_link(link);
   }
-  if (head.kind == MessageKind::introduction) {
+  if (head.heard != 0 && link.is_introduced && !confirm(link, head.heard)) return;
+  if (head.is_for_proxy()) {
     link.link->done(cost);
-    return introduction_came(link, head, frame);
+    return head.kind == MessageKind::introduction ? introduction_came(link, head, frame)
+                                                  : report_came(link, head, frame);
+  }
+  if (head.is_kept && !channel(link.peer).arrivals.take(head.message)) {
+    link.link->done(cost);  // It has come before.
+    return;
   }
   if (head.kind == MessageKind::question) {
     link.link->done(cost);
@@ -120,6 +126,7 @@ void ProxyCore::refuse(const Incoming& incoming, const Error& why) {
         .peer = std::string(incoming.source.text()),
         .text = why.message(),
         .session = incoming.head.session});
+  if (incoming.head.is_kept) static_cast<void>(done(incoming.peer, incoming.head.message, why));
   if (incoming.head.kind != MessageKind::task_request) return;
   const Result<EncodedBody> body = encode_body(error_to_value(why));
   if (!body) return;

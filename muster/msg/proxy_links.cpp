@@ -28,7 +28,9 @@ std::uint64_t number_of(const Value& body, std::string_view key) {
 Channel& ProxyCore::channel(PeerId id) {
   if (id.slot >= channels_.size()) channels_.resize(id.slot + 1);
   std::unique_ptr<Channel>& there = channels_[id.slot];
-  if (there == nullptr) there = std::make_unique<Channel>(options_, [this, id] { dial(id); });
+  if (there != nullptr) return *there;
+  there = std::make_unique<Channel>(options_, [this, id] { dial(id); });
+  take_restored(id, *there);
   return *there;
 }
 
@@ -78,6 +80,7 @@ void ProxyCore::introduce(PeerLink& link, std::uint64_t fenced_by) {
   message.priority = Priority::urgent;
   // A link that cannot take it is about to end.
   link.has_introduced = hand_over(link, message).has_value();
+  if (link.has_introduced && link.is_introduced) begin(link);
 }
 
 void ProxyCore::introduction_came(PeerLink& link, const MessageHead& head,
@@ -147,6 +150,19 @@ void ProxyCore::bind(PeerLink& link, const Member& member) {
   tell({.kind = std::exchange(there.was_here, true) ? Kind::returned : Kind::joined,
         .peer = member.name});
   presence_changed();
+  if (link.has_introduced) begin(link);
+}
+
+// Both ends know each other: what waited may go.
+void ProxyCore::begin(PeerLink& link) {
+  if (std::exchange(link.has_begun, true)) return;
+  PeerRecord& record = *peers_.find(link.peer);
+  Channel& there = channel(link.peer);
+  // First of all, so that the peer knows what it need not send again.
+  const DeliveryReport holdings = there.arrivals.begin_link();
+  if (send_report(link, MessageKind::holdings, holdings)) {
+    there.arrivals.told(holdings.done.size());
+  }
   send_kept(record);
 }
 
@@ -207,14 +223,18 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   there.past.bytes_sent += counters.bytes_sent;
   there.past.bytes_received += counters.bytes_received;
   destroy_later(std::move(there.link));
+  // Among those that waited in the link, what is kept is not lost.
+  const std::size_t lost =
+      counters.messages_queued - std::min(counters.messages_queued, there.kept.under_way());
+  there.kept.link_broke();
   ++rooms_;  // Who waits for room finds out.
   const std::string& name = record.member.name;
-  if (counters.messages_queued > 0) {
-    counters_.dropped += counters.messages_queued;
+  if (lost > 0) {
+    counters_.dropped += lost;
     tell({.kind = Kind::dropped,
           .peer = name,
           .text = "they waited in a link that broke",
-          .count = counters.messages_queued});
+          .count = lost});
   }
   sessions_.lose(record.id, Error(Code::unavailable,
                                   fmt::format("the link to {} broke: {}", name, why.message())));

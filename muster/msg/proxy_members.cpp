@@ -81,6 +81,8 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
     for (OutgoingMessage& message : there.outbox.take_all()) {
       report_dropped(record, message, told);
     }
+    drop_kept(record, there.kept.take_all(), told);
+    forget_arrivals(record);
   }
   if (was_gone) return;
   tell({.kind = presence == Presence::left ? Kind::left : Kind::lost,
@@ -100,13 +102,16 @@ void ProxyCore::forget_absent() {
   }
   if (absent.size() <= options_.max_absent_peers) return;
   const auto chosen = std::ranges::min_element(absent, {}, [this](PeerId id) {
-    return std::pair(peers_.find(id)->presence == Presence::lost, channel(id).outbox.count());
+    return std::pair(peers_.find(id)->presence == Presence::lost,
+                     channel(id).outbox.count() + channel(id).kept.count());
   });
-  const PeerRecord& record = *peers_.find(*chosen);
+  PeerRecord& record = *peers_.find(*chosen);
   const Error why(Code::unavailable, fmt::format("{} is forgotten", record.member.name));
   for (OutgoingMessage& message : channel(*chosen).outbox.take_all()) {
     report_dropped(record, message, why);
   }
+  drop_kept(record, channel(*chosen).kept.take_all(), why);
+  forget_arrivals(record);
   channels_[chosen->slot].reset();
   peers_.remove(*chosen);
 }
@@ -140,6 +145,7 @@ void ProxyCore::end_with(const Error& why) {
   sessions_.end_all(why);
   sessions_changed();
   tell_receivable();
+  give_up_kept();
 }
 
 void ProxyCore::leave() {
@@ -155,6 +161,7 @@ void ProxyCore::leave() {
   }
   sessions_.end_all(Error(Code::cancelled, "the proxy has left"));
   sessions_changed();
+  give_up_kept();
   membership_->leave();
 }
 
@@ -194,6 +201,20 @@ void ProxyCore::presence_changed() {
 
 void ProxyCore::minimum_missed() {
   tell({.kind = Kind::minimum_missed, .text = missing_of(options_.minimum)});
+  if (options_.on_too_few != nullptr) is_decision_due_.store(true, std::memory_order_relaxed);
+}
+
+void ProxyCore::decide(TooFew decision) {
+  if (!is_below_minimum_ || end_ || is_leaving_) return;  // There are enough again.
+  if (decision == TooFew::wait) {
+    loop_.start(minimum_timer_, loop_.now() + options_.minimum_deadline);
+  } else if (decision == TooFew::end) {
+    const Error why(Code::unavailable,
+                    fmt::format("too few peers for too long: {}", missing_of(options_.minimum)));
+    sessions_.end_all(why);
+    leave();
+    end_with(why);
+  }
 }
 
 }  // namespace muster::msg::internal

@@ -29,6 +29,7 @@ PeerInfo ProxyCore::describe(const PeerRecord& record) const {
   info.bytes_sent = there->past.bytes_sent + now.bytes_sent;
   info.bytes_received = there->past.bytes_received + now.bytes_received;
   info.queued = now.messages_queued + there->outbox.count();
+  info.kept = there->kept.count();
   return info;
 }
 

@@ -12,8 +12,11 @@
 
 #include "muster/base/clock.h"
 #include "muster/base/id.h"
+#include "muster/msg/dedup_store.h"
+#include "muster/msg/kept_messages.h"
 #include "muster/msg/message_codec.h"
 #include "muster/msg/outbox.h"
+#include "muster/msg/outbox_store.h"
 #include "muster/msg/peer_table.h"
 #include "muster/msg/proxy_event.h"
 #include "muster/msg/registry.h"
@@ -21,6 +24,13 @@
 #include "muster/net/token_source.h"
 
 namespace muster::msg {
+
+// What is to be done when there were too few peers for too long.
+enum class TooFew : std::uint8_t {
+  wait,   // For as long again; then it is asked again.
+  go_on,  // With who is here.
+  end,    // The proxy leaves: all calls end with Code::unavailable.
+};
 
 struct ProxyOptions {
   // Letters, digits, '_', '-' and '.', at most 64 bytes each.
@@ -33,7 +43,8 @@ struct ProxyOptions {
   std::vector<net::Driver*> drivers = {};
   // The secret of the group, at least net::kMinToken bytes.
   std::vector<std::byte> token = {};
-  // Instead of `token`, where it may be replaced while links are made.
+  // Instead of `token`, where it may be replaced: asked for each link that begins.
+  // A program gets it from net::find_tokens().
   std::shared_ptr<net::TokenSource> tokens = nullptr;
   // Where to be dialled. Empty: each driver's own, on this host only.
   std::vector<std::string> listen = {};
@@ -44,6 +55,9 @@ struct ProxyOptions {
   // Told as events: fewer are here, enough are again, too few for too long.
   std::vector<Expected> minimum = {};
   Duration minimum_deadline = std::chrono::seconds(300);
+  // Decides then, given who is missing. Called as on_event is; null: the proxy
+  // goes on, and the program decides on the event.
+  std::function<TooFew(const std::string& missing)> on_too_few = nullptr;
 
   // How long the registry keeps us without a word; links lose a silent peer
   // after `silence`.
@@ -69,13 +83,20 @@ struct ProxyOptions {
   bool keeps_encoded = false;
   // Messages for a peer that is not there just now, per peer.
   OutboxLimits absent = {};
+  // Messages that a peer is to handle at least once, per peer.
+  KeptLimits kept = {};
+  // Both outlive the proxy; null: there is none. What was handled, so that no
+  // later incarnation of this name gets it again.
+  DedupStore* dedup = nullptr;
+  // What is kept, so that the next incarnation of this name sends it.
+  OutboxStore* outbox = nullptr;
   // Peers that are lost or have left and are remembered all the same.
   std::size_t max_absent_peers = 1024;
   // Events that nobody has taken; the oldest give way.
   std::size_t max_events = 4096;
 
   // Called with each event by threads that are inside a blocking call of the
-  // proxy, never under the baton. Null: next_event() has them.
+  // proxy, which wake for it, never under the baton. Null: next_event() has them.
   std::function<void(const ProxyEvent&)> on_event = nullptr;
 
   // A folder for a trace of all messages (trace.h); empty: the one that the

@@ -41,7 +41,7 @@ Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> 
   for (;;) {
     std::optional<Incoming> taken;
     std::optional<Error> end;
-    const Waited waited = internal::wait_for(loop, wait, deadline, [&] {
+    const Waited waited = attend(wait, deadline, [&] {
       if (taken || end) return true;
       if (seen && *seen != core_->changes()) return true;
       if (core_->has_waiting()) {
@@ -51,7 +51,7 @@ Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> 
       }
       return taken || end;
     });
-    call_back();
+    forget_handled();
     if (end) return *std::move(end);
     if (waited == Waited::cancelled) return internal::why_not(waited, "receive");
     if (!taken) return std::optional<Message>();
@@ -113,21 +113,18 @@ Result<Replies> Proxy::collect(const std::vector<SessionId>& ids, const Enough& 
     const Turn turn(loop);
     MUSTER_TRY_OK(core_->sessions().watch(ids, watch));
   }
-  Waited waited = internal::wait_for(loop, wait, deadline, [&] {
-    return watch.left == 0 || (!wants_all && watch.answered >= need);
-  });
+  Waited waited = attend(wait, deadline,
+                         [&] { return watch.left == 0 || (!wants_all && watch.answered >= need); });
   if (waited == Waited::done && !wants_all) {
     const TimePoint patience = std::min(deadline, loop.now() + enough.grace);
-    waited = internal::wait_for(loop, wait, patience, [&] { return watch.left == 0; });
+    waited = attend(wait, patience, [&] { return watch.left == 0; });
   }
   if (waited == Waited::cancelled) {
     const Turn turn(loop);
     core_->sessions().unwatch(ids);
     return internal::why_not(waited, fmt::format("wait for {} answers", ids.size()));
   }
-  Result<Replies> replies = take_replies(ids, enough.cancels_rest);
-  call_back();
-  return replies;
+  return take_replies(ids, enough.cancels_rest);
 }
 
 Result<Replies> Proxy::take_replies(const std::vector<SessionId>& ids, bool cancels_rest) {

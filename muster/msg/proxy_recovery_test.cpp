@@ -143,6 +143,43 @@ TEST_F(Recovery, TellWhenTooFewPeersAreHereAndForHowLong) {
   EXPECT_TRUE(has(events(sender), Kind::enough_peers));
 }
 
+TEST_F(Recovery, AskAPolicyWhenTooFewPeersWereHereForTooLong) {
+  std::vector<TooFew> answers{TooFew::wait, TooFew::go_on, TooFew::end};
+  std::vector<std::string> asked;
+  Proxy& sender = group.add("sender", [&](ProxyOptions& options) {
+    options.minimum = {{.type = "worker", .count = 2}};
+    options.minimum_deadline = seconds(60);
+    options.on_too_few = [&](const std::string& missing) {
+      asked.push_back(missing);
+      return answers[asked.size() - 1];
+    };
+  });
+  ASSERT_TRUE(group.settle());
+  const auto serve_for = [&](Duration time) {
+    group.net.run_for(time);
+    return sender.receive_once(kNow);
+  };
+  group.crash("worker_1");
+  EXPECT_TRUE(serve_for(seconds(59)));
+  EXPECT_TRUE(asked.empty());
+  EXPECT_TRUE(serve_for(seconds(2)));
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_NE(asked[0].find("worker"), std::string::npos);
+  EXPECT_TRUE(serve_for(seconds(61))) << "waited as long again, and goes on";
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_TRUE(serve_for(seconds(120)));
+  EXPECT_EQ(asked.size(), 2U) << "until there were enough again";
+  group.add("worker_1");
+  ASSERT_TRUE(group.settle());
+  group.crash("worker_1");
+  const auto id = sender.isend({.tag = "sum", .destination = "worker_2"});
+  static_cast<void>(serve_for(seconds(61)));
+  EXPECT_EQ(asked.size(), 3U);
+  EXPECT_EQ(serve_for(seconds(1)).error().code(), Code::unavailable);
+  EXPECT_EQ(sender.receive_by_id({*id}, kNow)->failures.at(0).error.code(), Code::unavailable);
+  ASSERT_TRUE(group.run_until([&] { return master->peer("sender")->presence == Presence::left; }));
+}
+
 TEST_F(Recovery, ForgetAbsentPeersBeyondTheLimit) {
   Proxy& sender = group.add("sender", [](ProxyOptions& options) { options.max_absent_peers = 1; });
   ASSERT_TRUE(group.settle());

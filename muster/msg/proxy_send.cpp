@@ -115,13 +115,15 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
   draft.deadline = deadline;
   MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
   Sending sending{*core_, draft, body};
-  const Waited waited =
-      internal::wait_for(core_->loop(), wait, deadline, [&sending] { return sending.step(); });
+  if (draft.delivery == Delivery::at_least_once && core_->options().outbox != nullptr) {
+    attend(wait, deadline, [&] { return sending.step() || sending.id; });
+    static_cast<void>(write_kept());  // Where that fails, the session does.
+  }
+  const Waited waited = attend(wait, deadline, [&sending] { return sending.step(); });
   if (!sending.outcome) {
     const Turn turn(core_->loop());
     core_->sessions().forget(sending.id);
   }
-  call_back();
   if (sending.outcome) return to_message(*sending.outcome);
   return internal::why_not(waited,
                            fmt::format("send {} to {}", draft.tag.text(), draft.destination.name));
@@ -131,9 +133,19 @@ Result<SessionId> Proxy::isend(const Draft& draft) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
-  const Turn turn(core_->loop());
-  MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
-  return core_->submit(peer, draft, body);
+  SessionId id;
+  {
+    const Turn turn(core_->loop());
+    MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
+    MUSTER_TRY(id, core_->submit(peer, draft, body));
+  }
+  if (draft.delivery != Delivery::at_least_once) return id;
+  if (Status written = write_kept(); !written) {
+    const Turn turn(core_->loop());
+    core_->sessions().forget(id);
+    return std::move(written).error();
+  }
+  return id;
 }
 
 loop::Future<Message> Proxy::request(Draft draft) {
@@ -154,33 +166,79 @@ loop::Future<Message> Proxy::request(Draft draft) {
     return ok();
   };
   if (Status sent = try_to(); !sent) promise->set(sent.error());
+  // Where that fails, the session does.
+  if (draft.delivery == Delivery::at_least_once) static_cast<void>(write_kept());
   return future;
 }
 
-// What cannot be sent becomes the outcome of its session.
-Result<std::vector<SessionId>> Proxy::send_all(const Draft& draft, std::vector<SendItem>& items) {
-  std::vector<SessionId> ids;
-  ids.reserve(items.size());
-  const Turn turn(core_->loop());
-  for (SendItem& item : items) {
-    const Result<PeerId> peer = core_->resolve(item.destination);
+namespace {
+
+// Several sendings, one after the other, as a thing that is tried again until it is done.
+struct SendingAll {
+  ProxyCore& core;
+  const Draft& draft;
+  std::vector<SessionId> ids = {};
+  std::optional<std::uint64_t> rooms = std::nullopt;  // When there was no room.
+  std::optional<Error> failure = std::nullopt;
+
+  // True if this one need not be tried again.
+  bool submit(const Destination& destination, EncodedBody& body, bool may_wait) {
+    const Result<PeerId> peer = core.resolve(destination);
     Result<SessionId> sent =
-        peer ? core_->submit(*peer, draft, item.body) : Result<SessionId>(peer.error());
+        peer ? core.submit(*peer, draft, body) : Result<SessionId>(peer.error());
     if (!sent) {
       const Error why = sent.error();
-      sent = core_->sessions().open(
+      if (may_wait && why.code() == Code::overloaded) return false;
+      // What cannot be sent becomes the outcome of its session.
+      sent = core.sessions().open(
           {.type = draft.session_type, .peer = peer ? *peer : PeerId{}, .answers = draft.answers});
-      if (!sent) return why;
-      core_->sessions().end(*sent, why);
-      core_->sessions_changed();
+      if (!sent) {
+        failure = why;
+        return true;
+      }
+      core.sessions().end(*sent, why);
+      core.sessions_changed();
     }
     ids.push_back(*sent);
+    return true;
   }
-  return ids;
+};
+
+}  // namespace
+
+Result<std::vector<SessionId>> Proxy::send_all(const Draft& draft, std::vector<SendItem>& items,
+                                               const Wait* wait) {
+  SendingAll sending{*core_, draft};
+  sending.ids.reserve(items.size());
+  bool may_wait = wait != nullptr;
+  const auto step = [&] {
+    if (sending.rooms && *sending.rooms == core_->rooms() && may_wait) return false;
+    while (sending.ids.size() < items.size() && !sending.failure) {
+      SendItem& item = items[sending.ids.size()];
+      if (sending.submit(item.destination, item.body, may_wait)) continue;
+      sending.rooms = core_->rooms();
+      return false;
+    }
+    return true;
+  };
+  if (wait != nullptr && attend(*wait, wait->deadline_from([this] { return core_->loop().now(); }),
+                                step) == Waited::cancelled) {
+    const Turn turn(core_->loop());
+    for (const SessionId id : sending.ids) core_->sessions().forget(id);
+    return internal::why_not(Waited::cancelled, "wait for room");
+  }
+  {
+    const Turn turn(core_->loop());
+    may_wait = false;  // What has found no room in time is an outcome too.
+    step();
+  }
+  if (draft.delivery == Delivery::at_least_once) static_cast<void>(write_kept());
+  if (sending.failure) return *std::move(sending.failure);
+  return std::move(sending.ids);
 }
 
-Result<std::vector<SessionId>> Proxy::iscatter(const Draft& draft,
-                                               std::vector<std::pair<Destination, Value>> bodies) {
+Result<std::vector<Proxy::SendItem>> Proxy::scattered(
+    const Draft& draft, std::vector<std::pair<Destination, Value>> bodies) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   if (draft.session_id) return Error(Code::invalid, "scatter: each session has an id of its own");
@@ -196,7 +254,7 @@ Result<std::vector<SessionId>> Proxy::iscatter(const Draft& draft,
                encode_body(body, draft.compression, core_->options().body_limits));
     items.push_back({std::move(destination), std::move(encoded)});
   }
-  return send_all(draft, items);
+  return items;
 }
 
 Result<std::vector<SessionId>> Proxy::iscatter_encoded(
@@ -209,10 +267,11 @@ Result<std::vector<SessionId>> Proxy::iscatter_encoded(
   for (auto& [destination, body] : bodies) {
     items.push_back({std::move(destination), std::move(body)});
   }
-  return send_all(draft, items);
+  return send_all(draft, items, nullptr);
 }
 
-Result<std::vector<SessionId>> Proxy::ibroadcast(const Audience& audience, const Draft& draft) {
+Result<std::vector<Proxy::SendItem>> Proxy::addressed(const Audience& audience,
+                                                      const Draft& draft) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   if (draft.session_id) return Error(Code::invalid, "broadcast: each session has its own id");
@@ -223,25 +282,39 @@ Result<std::vector<SessionId>> Proxy::ibroadcast(const Audience& audience, const
   std::vector<SendItem> items;
   items.reserve(peers.size());
   for (const PeerId peer : peers) items.push_back({peer, body});
-  return send_all(draft, items);
+  return items;
+}
+
+Result<std::vector<SessionId>> Proxy::iscatter(const Draft& draft,
+                                               std::vector<std::pair<Destination, Value>> bodies) {
+  MUSTER_TRY(std::vector<SendItem> items, scattered(draft, std::move(bodies)));
+  return send_all(draft, items, nullptr);
+}
+
+Result<std::vector<SessionId>> Proxy::ibroadcast(const Audience& audience, const Draft& draft) {
+  MUSTER_TRY(std::vector<SendItem> items, addressed(audience, draft));
+  return send_all(draft, items, nullptr);
+}
+
+Result<Replies> Proxy::send_and_collect(Draft draft, std::vector<SendItem>& items,
+                                        const Wait& wait) {
+  draft.wants_receipt = draft.session_type == SessionType::notification;
+  draft.answers = Answers::by_id;
+  const Wait whole(wait.deadline_from([this] { return core_->loop().now(); }), wait.stop());
+  MUSTER_TRY(const std::vector<SessionId> ids, send_all(draft, items, &whole));
+  return receive_by_id(ids, whole);
 }
 
 Result<Replies> Proxy::scatter(const Draft& draft,
                                std::vector<std::pair<Destination, Value>> bodies,
                                const Wait& wait) {
-  Draft tracked = draft;
-  tracked.wants_receipt = draft.session_type == SessionType::notification;
-  tracked.answers = Answers::by_id;
-  MUSTER_TRY(const std::vector<SessionId> ids, iscatter(tracked, std::move(bodies)));
-  return receive_by_id(ids, wait);
+  MUSTER_TRY(std::vector<SendItem> items, scattered(draft, std::move(bodies)));
+  return send_and_collect(draft, items, wait);
 }
 
 Result<Replies> Proxy::broadcast(const Audience& audience, const Draft& draft, const Wait& wait) {
-  Draft tracked = draft;
-  tracked.wants_receipt = draft.session_type == SessionType::notification;
-  tracked.answers = Answers::by_id;
-  MUSTER_TRY(const std::vector<SessionId> ids, ibroadcast(audience, tracked));
-  return receive_by_id(ids, wait);
+  MUSTER_TRY(std::vector<SendItem> items, addressed(audience, draft));
+  return send_and_collect(draft, items, wait);
 }
 
 }  // namespace muster::msg

@@ -256,7 +256,35 @@ TEST(ProxyNames, AreMadeOfTheTypeWhereNoneIsGiven) {
   SimGroup group;
   Proxy& proxy = group.add("worker_1", [](ProxyOptions& options) { options.name = ""; });
   EXPECT_TRUE(proxy.name().starts_with("worker_"));
-  EXPECT_NE(proxy.name(), "worker_1");
+  EXPECT_EQ(proxy.name().size(), std::string("worker_").size() + 16) << "64 random bits";
+}
+
+TEST(ProxyTokens, MayBeReplacedWhileTheProxyRuns) {
+  // What is accepted at this moment.
+  class Changing final : public net::TokenSource {
+   public:
+    explicit Changing(std::byte fill) { set(fill); }
+    void set(std::byte fill) { token_ = {1, std::vector(net::kMinToken, fill)}; }
+    std::vector<net::Token> accepted() override { return {token_}; }
+
+   private:
+    net::Token token_;
+  };
+  const auto old = std::make_shared<Changing>(std::byte{1});
+  const auto with = [](const std::shared_ptr<Changing>& tokens) {
+    return [tokens](ProxyOptions& options) {
+      options.token.clear();
+      options.tokens = tokens;
+    };
+  };
+  SimGroup group;
+  group.add("worker_1", with(old));
+  group.add("worker_2", with(old));
+  ASSERT_TRUE(group.settle());
+  group.add("worker_3", with(std::make_shared<Changing>(std::byte{2})));
+  EXPECT_FALSE(group.settle(seconds(20))) << "it knows another one";
+  old->set(std::byte{2});
+  EXPECT_TRUE(group.settle()) << "links that begin now ask anew";
 }
 
 }  // namespace

@@ -258,6 +258,69 @@ TEST_F(ProxyThreads, BlockingSendWaitsForRoomAndIsendSaysOverloaded) {
   EXPECT_TRUE(master->send(draft, seconds(20)));
 }
 
+TEST_F(ProxyThreads, BlockingScatterAndBroadcastWaitForRoom) {
+  ProxyOptions options = group.options("master");
+  options.max_sessions = 3;
+  options.expected = {{.type = "worker", .count = 2}};
+  Worker one(group, "worker_1", echo);
+  Worker two(group, "worker_2", echo);
+  const auto master = *Proxy::join(group.loop(), std::move(options), seconds(20));
+  const auto first = *master->isend({.tag = "sum", .destination = "worker_1"});
+  const auto second = *master->isend({.tag = "sum", .destination = "worker_2"});
+  std::jthread other([&] {
+    EXPECT_TRUE(master->receive_by_id({first}, seconds(20))->is_complete());
+    EXPECT_TRUE(master->receive_by_id({second}, seconds(20))->is_complete());
+  });
+  const auto replies = master->scatter(
+      {.tag = "sum"}, {{"worker_1", 1}, {"worker_2", 2}, {"worker_1", 3}}, seconds(20));
+  ASSERT_TRUE(replies) << replies.error().describe();
+  EXPECT_TRUE(replies->is_complete());
+  EXPECT_EQ(replies->messages.at(2).body(), Value(3));
+  other.join();
+  EXPECT_TRUE(master->broadcast(Audience::all(), {.tag = "sum"}, seconds(20))->is_complete());
+  EXPECT_EQ(master->counters().open_sessions, 0U);
+}
+
+TEST_F(ProxyThreads, ScatterGivesUpWaitingForRoomAtItsDeadline) {
+  ProxyOptions options = group.options("master");
+  options.kept = {.max_messages = 1, .max_bytes = 1 << 20};
+  options.expected = {{.name = "worker_1"}};
+  const auto lazy = group.start("worker_1");
+  const auto master = *Proxy::join(group.loop(), std::move(options), seconds(20));
+  const Draft draft{.tag = "note",
+                    .session_type = SessionType::notification,
+                    .delivery = Delivery::at_least_once};
+  const auto replies = master->scatter(draft, {{"worker_1", 1}, {"worker_1", 2}}, milliseconds(50));
+  ASSERT_TRUE(replies) << replies.error().describe();
+  EXPECT_EQ(replies->missing.size(), 1U);
+  ASSERT_EQ(replies->failures.size(), 1U);
+  EXPECT_EQ(replies->failures[0].error.code(), Code::overloaded);
+}
+
+TEST_F(ProxyThreads, SendOfAtLeastOnceReturnsOnceItIsHandledAndLeaveWaitsForAll) {
+  const auto worker = group.start("worker_1");
+  const auto master = join("master", {{.name = "worker_1"}});
+  std::atomic<int> handled{0};
+  const std::jthread handler([&] {
+    for (int i = 0; i < 10; ++i) {
+      const auto message = *worker->receive_once(seconds(20));
+      ASSERT_TRUE(message);
+      ++handled;
+      EXPECT_TRUE(worker->done(*message));
+    }
+  });
+  const Draft draft{.tag = "note",
+                    .destination = "worker_1",
+                    .session_type = SessionType::notification,
+                    .delivery = Delivery::at_least_once};
+  ASSERT_TRUE(master->send(draft, seconds(20)));
+  EXPECT_EQ(handled, 1);
+  for (int i = 1; i < 10; ++i) ASSERT_TRUE(master->isend(draft));
+  EXPECT_TRUE(master->leave(seconds(20)));
+  EXPECT_EQ(handled, 10);
+  EXPECT_EQ(master->counters().dropped, 0U);
+}
+
 TEST_F(ProxyThreads, LeaveDeliversWhatWasSentAndSaysGoodbye) {
   const auto learner = group.start("learner");
   const auto worker = join("worker_1", {{.name = "learner"}});
@@ -321,6 +384,18 @@ TEST_F(ProxyThreads, EventsAreGivenToACallbackOnTheCallersThread) {
   ASSERT_TRUE(master->wait_for_peers({{.name = "worker_1"}}, seconds(20)));
   ASSERT_EQ(heard.size(), 1U);
   EXPECT_EQ(heard[0], std::pair(std::string("worker_1"), std::this_thread::get_id()));
+}
+
+TEST_F(ProxyThreads, ACallThatWaitsWakesForAnEvent) {
+  ProxyOptions options = group.options("master");
+  std::stop_source stop;
+  options.on_event = [&](const ProxyEvent& event) {
+    if (event.kind == ProxyEvent::Kind::joined) stop.request_stop();
+  };
+  const auto master = *Proxy::start(group.loop(), std::move(options));
+  const auto worker = group.start("worker_1");
+  // No message ever comes; what the callback does ends the wait.
+  EXPECT_EQ(master->receive_once(Wait(stop.get_token())).error().code(), Code::cancelled);
 }
 
 TEST_F(ProxyThreads, AForkedChildIsToldThatTheProxyIsNotItsOwn) {

@@ -32,7 +32,10 @@ MessageHead ProxyCore::head_for(const Draft& draft, const EncodedBody& body, Ses
   head.kind = kind_of(draft.session_type, Stage::request);
   head.form = body.form;
   head.compression = body.compression;
-  head.wants_receipt = draft.session_type == SessionType::notification && draft.wants_receipt;
+  head.is_kept = draft.delivery == Delivery::at_least_once;
+  // Of one that is kept, to be done with it is the receipt.
+  head.wants_receipt =
+      draft.session_type == SessionType::notification && draft.wants_receipt && !head.is_kept;
   head.time_left_ms = time_left(draft.deadline);
   head.message = next_message_id();
   // One that nobody waits for needs an id all the same.
@@ -46,12 +49,13 @@ Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody
   OutgoingMessage message;
   message.is_tracked = draft.session_type == SessionType::task || draft.wants_receipt;
   SessionId session = draft.session_id;
+  const bool is_kept = draft.delivery == Delivery::at_least_once;
   if (message.is_tracked) {
     MUSTER_TRY(session, sessions_.open({.id = draft.session_id,
                                         .type = draft.session_type,
                                         .peer = peer,
                                         .deadline = draft.deadline,
-                                        .on_loss = draft.on_loss,
+                                        .on_loss = is_kept ? OnLoss::wait : draft.on_loss,
                                         .answers = draft.answers,
                                         .done = std::move(done)}));
     if (draft.deadline != kForever) sessions_changed();
@@ -59,7 +63,8 @@ Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody
   message.head = head_for(draft, body, session);
   message.parts = std::move(body.parts);
   message.priority = draft.priority;
-  Status sent = send_request(peer, message, draft.on_loss);
+  Status sent = is_kept ? keep_until_done(peer, message, draft.deadline)
+                        : send_request(peer, message, draft.on_loss);
   if (sent) return message.head.session;
   body.parts = std::move(message.parts);
   if (message.is_tracked) sessions_.forget(session);
@@ -73,7 +78,7 @@ Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_
     return transmit(peer, message);  // It knows the error.
   }
   const Channel* there = find_channel(peer);
-  const bool stands = there != nullptr && there->link != nullptr;
+  const bool stands = there != nullptr && there->link != nullptr && there->link->has_begun;
   KeptRequest kept{message.head, message.parts, message.priority, stands};
   if (!stands && sessions_.kept_bytes() + kept.size() > options_.absent.max_bytes) {
     return Error(Code::overloaded,
@@ -88,6 +93,7 @@ Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_
 
 Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
   wire::Frame frame;
+  message.head.heard = link.heard;
   write_message_head(message.head, frame.head);
   const std::uint64_t traced = trace_ != nullptr ? bytes_of(message.parts) : 0;
   frame.parts = std::move(message.parts);
@@ -100,7 +106,8 @@ Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
 Status ProxyCore::transmit(PeerId peer, OutgoingMessage& message) {
   const Channel* there = find_channel(peer);
   // All that was kept has been handed over when a link stands.
-  if (there != nullptr && there->link != nullptr && there->link->peer == peer && !is_leaving_) {
+  if (there != nullptr && there->link != nullptr && there->link->peer == peer &&
+      there->link->has_begun && !is_leaving_) {
     Status sent = hand_over(*there->link, message);
     if (sent || sent.error().code() != Code::unavailable) return sent;
     // It is about to be told broken: what could still be kept is.
@@ -168,6 +175,8 @@ void ProxyCore::message_refused(PeerLink& link, wire::Frame& frame, const Error&
   const PeerRecord* record = peers_.find(link.peer);
   const Result<MessageHead> head = read_message_head(frame.head);
   if (record == nullptr || !head) return;
+  if (head->is_kept) channel(record->id).kept.remove(head->message);
+  removed(head->message);
   ++counters_.dropped;
   tell({.kind = ProxyEvent::Kind::dropped,
         .peer = record->member.name,

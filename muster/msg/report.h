@@ -34,12 +34,14 @@ struct PeerInfo {
   std::uint64_t bytes_sent = 0;  // Of bodies.
   std::uint64_t bytes_received = 0;
   std::size_t queued = 0;  // Messages that wait to be sent.
+  std::size_t kept = 0;    // Until the peer is done with them.
 };
 
 struct ProxyCounters {
   std::size_t waiting = 0;        // Messages for receive().
   std::size_t waiting_bytes = 0;  // The same.
   std::size_t open_sessions = 0;
+  std::size_t kept = 0;        // Sent to be handled at least once, and not done.
   std::uint64_t dropped = 0;   // For peers that were away, or whose link broke.
   std::uint64_t refused = 0;   // From peers.
   std::uint64_t unwanted = 0;  // Answers that were late, repeated or for no session.

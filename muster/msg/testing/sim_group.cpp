@@ -10,6 +10,7 @@ namespace muster::msg::testing {
 SimGroup::SimGroup(const net::testing::SimOptions& options) : net(options), registry(net.loop()) {}
 
 SimGroup::~SimGroup() {
+  for (auto& [name, place] : elders_) remove(place);
   for (auto& [name, place] : there_) remove(place);
 }
 
@@ -38,8 +39,24 @@ Proxy& SimGroup::add(const std::string& name, const std::function<void(ProxyOpti
   return *there_.insert_or_assign(name, std::move(place)).first->second.proxy;
 }
 
+Proxy& SimGroup::replace(const std::string& name, const std::function<void(ProxyOptions&)>& tweak) {
+  elders_.emplace(name, std::move(there_.at(name)));
+  there_.erase(name);
+  return add(name, tweak);
+}
+
+std::vector<Proxy*> SimGroup::elders() const {
+  std::vector<Proxy*> all;
+  for (const auto& [name, place] : elders_) all.push_back(place.proxy.get());
+  return all;
+}
+
+// With all processes of its host.
 void SimGroup::crash(const std::string& name) {
   net.crash(name);
+  const auto [first, last] = elders_.equal_range(name);
+  for (auto elder = first; elder != last; ++elder) remove(elder->second);
+  elders_.erase(first, last);
   registry.crash("sim", name);
   remove(there_.at(name));
   there_.erase(name);
@@ -58,6 +75,20 @@ bool SimGroup::all_agree() {
       if (name == other) continue;
       const auto info = place.proxy->peer(other);
       if (!info || info->presence != Presence::here ||
+          info->incarnation != its.proxy->incarnation()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool SimGroup::all_know_each_other() {
+  for (auto& [name, place] : there_) {
+    for (auto& [other, its] : there_) {
+      if (name == other) continue;
+      const auto info = place.proxy->peer(other);
+      if (!info || info->presence == Presence::lost || info->presence == Presence::left ||
           info->incarnation != its.proxy->incarnation()) {
         return false;
       }

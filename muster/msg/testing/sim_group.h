@@ -26,6 +26,11 @@ class SimGroup {
 
   // Starts NAME, of the type that stands before its last '_'.
   Proxy& add(const std::string& name, const std::function<void(ProxyOptions&)>& tweak = nullptr);
+  // Starts another process under NAME while one lives, which becomes an elder.
+  Proxy& replace(const std::string& name,
+                 const std::function<void(ProxyOptions&)>& tweak = nullptr);
+  // Those who were replaced and have not crashed.
+  std::vector<Proxy*> elders() const;
   // Its process dies, and both kernel and registry tell.
   void crash(const std::string& name);
   Proxy& operator[](const std::string& name) { return *there_.at(name).proxy; }
@@ -35,6 +40,8 @@ class SimGroup {
   // Until all see all others here.
   [[nodiscard]] bool settle(Duration limit = std::chrono::seconds(30));
   bool all_agree();
+  // The same, though links may still be missing.
+  bool all_know_each_other();
   [[nodiscard]] bool run_until(const std::function<bool()>& done,
                                Duration limit = std::chrono::seconds(30)) {
     return net.run_until(done, limit);
@@ -51,6 +58,7 @@ class SimGroup {
   void remove(Place& place);
 
   std::map<std::string, Place> there_;
+  std::multimap<std::string, Place> elders_;
   int last_address_ = 0;
 };
 

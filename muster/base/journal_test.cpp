@@ -1,0 +1,152 @@
+#include "muster/base/journal.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace muster {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+class JournalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    path = (folder / "one").string();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  Result<Journal> open() {
+    seen.clear();
+    return Journal::open(path, [this](std::span<const std::byte> record) {
+      seen.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
+      return ok();
+    });
+  }
+  std::string contents() const {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void set_contents(std::string_view text) const {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  }
+
+  using Texts = std::vector<std::string>;
+  std::filesystem::path folder;
+  std::string path;
+  Texts seen;
+};
+
+TEST_F(JournalTest, GivesBackWhatWasAppended) {
+  {
+    auto journal = open();
+    ASSERT_TRUE(journal) << journal.error().message();
+    EXPECT_TRUE(journal->append(bytes_of("one")));
+    EXPECT_TRUE(journal->append(bytes_of("")));
+    EXPECT_TRUE(journal->append(bytes_of(std::string(100'000, 'x'))));
+  }
+  ASSERT_TRUE(open());
+  EXPECT_EQ(seen, (Texts{"one", "", std::string(100'000, 'x')}));
+}
+
+TEST_F(JournalTest, CutsOffWhatACrashLeftWhereverItWasTorn) {
+  {
+    auto journal = open();
+    EXPECT_TRUE(journal->append(bytes_of("first")));
+    EXPECT_TRUE(journal->append(bytes_of("second")));
+  }
+  const std::string whole = contents();
+  const std::size_t last = whole.size() - 18;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    set_contents(whole.substr(0, size));
+    {
+      auto journal = open();
+      ASSERT_TRUE(journal) << size << journal.error().message();
+      EXPECT_TRUE(journal->append(bytes_of("third")));
+    }
+    ASSERT_TRUE(open());
+    EXPECT_EQ(seen.back(), "third");
+    EXPECT_EQ(seen.size(), size >= last ? 2U : 1U) << size;
+  }
+}
+
+TEST_F(JournalTest, TakesALastRecordThatWasHalfWrittenInPlaceForOneThatIsNotThere) {
+  {
+    auto journal = open();
+    EXPECT_TRUE(journal->append(bytes_of("first")));
+    EXPECT_TRUE(journal->append(bytes_of("second")));
+  }
+  const std::string whole = contents();
+  for (std::size_t at = whole.size() - 18; at < whole.size(); ++at) {
+    std::string torn = whole;
+    torn[at] = static_cast<char>(torn[at] ^ 0x40);
+    set_contents(torn);
+    ASSERT_TRUE(open()) << at;
+    EXPECT_EQ(seen, Texts{"first"}) << at;
+  }
+}
+
+TEST_F(JournalTest, RefusesAFileThatIsDamagedInTheMiddleOrNoJournal) {
+  {
+    auto journal = open();
+    EXPECT_TRUE(journal->append(bytes_of("first")));
+    EXPECT_TRUE(journal->append(bytes_of("second")));
+  }
+  std::string damaged = contents();
+  damaged[16 + 12] = 'F';
+  set_contents(damaged);
+  EXPECT_EQ(open().error().code(), Code::invalid);
+  EXPECT_EQ(contents(), damaged) << "it is left as it was";
+  set_contents("something else altogether");
+  EXPECT_EQ(open().error().code(), Code::invalid);
+}
+
+TEST_F(JournalTest, IsForOneProcessAtATime) {
+  auto journal = open();
+  ASSERT_TRUE(journal);
+  EXPECT_EQ(open().error().code(), Code::unavailable);
+}
+
+TEST_F(JournalTest, IsRewrittenWholeOrNotAtAll) {
+  {
+    auto journal = open();
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(journal->append(bytes_of("old")));
+    const auto before = journal->size();
+    EXPECT_EQ(
+        journal->rewrite([](const auto&) { return Error(Code::failed, "no"); }).error().code(),
+        Code::failed);
+    EXPECT_EQ(journal->size(), before);
+    EXPECT_TRUE(
+        journal->rewrite([](const Journal::Write& write) { return write(bytes_of("new")); }));
+    EXPECT_LT(journal->size(), before);
+    EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+    EXPECT_TRUE(journal->append(bytes_of("newer")));
+    Texts again;
+    EXPECT_TRUE(journal->read([&](std::span<const std::byte> record) {
+      again.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
+      return ok();
+    }));
+    EXPECT_EQ(again, (Texts{"new", "newer"}));
+  }
+  // One that a crash left unfinished counts for nothing.
+  std::ofstream(path + ".new") << "half of it";
+  auto journal = open();
+  ASSERT_TRUE(journal);
+  EXPECT_EQ(seen, (Texts{"new", "newer"}));
+  EXPECT_TRUE(journal->rewrite([](const auto&) { return ok(); }));
+  EXPECT_TRUE(journal->read([](auto) { return Error(Code::failed, "there is nothing"); }));
+}
+
+}  // namespace
+}  // namespace muster

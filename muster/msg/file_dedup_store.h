@@ -1,0 +1,79 @@
+// FileDedupStore: what was handled, and what came of it, in a file.
+//
+// For exactly once, a handler commits what it does, as bytes, together with the
+// message's id, and does nothing else; whoever starts gets all these effects back
+// in order, and so has its state again:
+//
+//   auto store = *FileDedupStore::open(path, [&](auto effect) { apply(state, effect); });
+//   component.on("add", [&](State& state, Proxy&, auto messages) -> Status {
+//     MUSTER_TRY_OK(store->commit(messages[0], effect));
+//     apply(state, effect);
+//     return ok();
+//   });
+//
+// Where handlers commit nothing, their messages are committed when they have
+// returned: none comes again that was, but one whose handler had not returned does.
+// Any thread.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muster/base/journal.h"
+#include "muster/base/result.h"
+#include "muster/msg/dedup_store.h"
+
+namespace muster::msg {
+
+struct FileDedupOptions {
+  JournalOptions journal = {};
+  // The file is written anew without what was forgotten once that is most of it,
+  // and it is larger than this.
+  std::uint64_t compacts_from = std::uint64_t{1} << 20;
+};
+
+class FileDedupStore final : public DedupStore {
+ public:
+  using Replay = std::function<void(std::span<const std::byte> effect)>;
+
+  // Gives all effects that were committed to `replay`, a snapshot first.
+  static Result<std::unique_ptr<FileDedupStore>> open(const std::string& path,
+                                                      const Replay& replay = nullptr,
+                                                      const FileDedupOptions& options = {});
+
+  // Both or neither, however the process ends. Code::invalid if the message was
+  // committed before: its effect is there.
+  Status commit(const Message& message, std::span<const std::byte> effect);
+  // Replaces all effects so far by one that stands for them: the file stays small.
+  Status compact(std::span<const std::byte> snapshot);
+
+  Result<std::vector<HandledId>> load() override;
+  Status commit(std::span<const HandledId> ids) override;
+  Status forget(std::span<const HandledId> ids) override;
+
+  std::uint64_t file_size() const;
+
+ private:
+  explicit FileDedupStore(const FileDedupOptions& options) : options_(options) {}
+
+  Status replay(std::span<const std::byte> record, const Replay& replay);
+  Status compact_if_due();
+  Status write_ids(const Journal::Write& write) const;
+
+  const FileDedupOptions options_;
+  // The file is no part of the loop: those who write must not hold the baton.
+  mutable std::mutex mutex_;
+  std::unique_ptr<Journal> journal_;
+  std::set<HandledId> ids_;
+  std::uint64_t garbage_ = 0;  // Bytes of what was forgotten, about.
+};
+
+}  // namespace muster::msg

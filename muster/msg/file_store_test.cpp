@@ -1,0 +1,185 @@
+// The stores that ship: what is in their files after the process ended, anyhow.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "muster/msg/file_dedup_store.h"
+#include "muster/msg/file_outbox.h"
+
+namespace muster::msg {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+Message message_of(std::uint64_t number) {
+  return Message({.tag = "add", .source = "master", .message_id = {5, number}});
+}
+HandledId handled(std::uint64_t number) { return {"master", {5, number}}; }
+
+class FileStores : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "store-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    path = (folder / "store").string();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::unique_ptr<FileDedupStore> open_dedup(const FileDedupOptions& options = {}) {
+    effects.clear();
+    auto store = FileDedupStore::open(
+        path,
+        [this](std::span<const std::byte> effect) {
+          effects.emplace_back(reinterpret_cast<const char*>(effect.data()), effect.size());
+        },
+        options);
+    EXPECT_TRUE(store) << store.error().message();
+    return *std::move(store);
+  }
+
+  using Texts = std::vector<std::string>;
+  std::filesystem::path folder;
+  std::string path;
+  Texts effects;
+};
+
+TEST_F(FileStores, RememberIdsAndEffectsTogetherAndGiveThemBackInOrder) {
+  {
+    const auto store = open_dedup();
+    EXPECT_TRUE(store->commit(message_of(1), bytes_of("one")));
+    EXPECT_TRUE(store->commit(message_of(2), bytes_of("two")));
+    EXPECT_EQ(store->commit(message_of(2), bytes_of("again")).error().code(), Code::invalid);
+    const HandledId ids[] = {handled(2), handled(3)};
+    EXPECT_TRUE(store->commit(ids));
+  }
+  const auto store = open_dedup();
+  EXPECT_EQ(effects, (Texts{"one", "two"}));
+  EXPECT_EQ(*store->load(), (std::vector{handled(1), handled(2), handled(3)}));
+}
+
+TEST_F(FileStores, HaveAnEffectAndItsIdOrNeitherWhereverTheFileWasTorn) {
+  {
+    const auto store = open_dedup();
+    EXPECT_TRUE(store->commit(message_of(1), bytes_of("one")));
+    EXPECT_TRUE(store->commit(message_of(2), bytes_of("two")));
+  }
+  const auto whole = std::filesystem::file_size(path);
+  const std::filesystem::path copy = folder / "copy";
+  std::filesystem::copy(path, copy);
+  for (std::uintmax_t size = 0; size <= whole; ++size) {
+    std::filesystem::copy_file(copy, path, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(path, size);
+    const auto store = open_dedup();
+    const auto ids = *store->load();
+    ASSERT_EQ(ids.size(), effects.size()) << size;
+    EXPECT_TRUE(effects.empty() || effects[0] == "one");
+  }
+  EXPECT_EQ(effects.size(), 2U);
+}
+
+TEST_F(FileStores, ForgetWhatTheSendersKnowAndStaySmall) {
+  {
+    const auto store = open_dedup({.journal = {.syncs = false}, .compacts_from = 4096});
+    EXPECT_TRUE(store->commit(message_of(1), bytes_of("one")));
+    for (std::uint64_t i = 1; i <= 5000; ++i) {
+      const HandledId ids[] = {handled(i)};
+      EXPECT_TRUE(store->commit(ids));
+      EXPECT_TRUE(i == 5000 || store->forget(ids));
+      ASSERT_LT(store->file_size(), 10'000U) << i;
+    }
+  }
+  const auto store = open_dedup();
+  EXPECT_EQ(effects, Texts{"one"}) << "an effect stays though its id is forgotten";
+  EXPECT_EQ(*store->load(), std::vector{handled(5000)});
+}
+
+TEST_F(FileStores, ReplaceEffectsByASnapshot) {
+  {
+    const auto store = open_dedup({.journal = {.syncs = false}});
+    for (std::uint64_t i = 1; i <= 100; ++i) {
+      EXPECT_TRUE(store->commit(message_of(i), bytes_of("plus one")));
+    }
+    EXPECT_TRUE(store->compact(bytes_of("one hundred")));
+    EXPECT_TRUE(store->commit(message_of(101), bytes_of("plus one")));
+  }
+  const auto store = open_dedup();
+  EXPECT_EQ(effects, (Texts{"one hundred", "plus one"}));
+  EXPECT_EQ(store->load()->size(), 101U);
+  EXPECT_EQ(store->commit(message_of(7), {}).error().code(), Code::invalid);
+}
+
+StoredMessage stored(std::uint64_t number, std::string_view text) {
+  StoredMessage one;
+  one.destination = "worker_1";
+  one.message.head.kind = MessageKind::notification_request;
+  one.message.head.form = BodyForm::bytes;
+  one.message.head.is_kept = true;
+  one.message.head.message = one.message.head.session = {5, number};
+  one.message.head.tag = "note";
+  one.message.priority = Priority::low;
+  one.message.parts.push_back(Buffer::copy_of(text));
+  return one;
+}
+
+TEST_F(FileStores, GiveBackMessagesAsTheyWereWithoutThoseRemoved) {
+  using std::chrono::system_clock;
+  const auto deadline = std::chrono::time_point_cast<std::chrono::milliseconds>(
+      system_clock::now() + std::chrono::hours(1));
+  {
+    auto outbox = *FileOutbox::open(path);
+    StoredMessage due = stored(3, "three");
+    due.deadline = deadline;
+    const StoredMessage added[] = {stored(1, "one"), stored(2, ""), due};
+    EXPECT_TRUE(outbox->write(added, {}));
+    const MessageId removed[] = {{5, 1}};
+    EXPECT_TRUE(outbox->write({}, removed));
+  }
+  auto outbox = *FileOutbox::open(path);
+  const auto loaded = *outbox->load();
+  ASSERT_EQ(loaded.size(), 2U);
+  EXPECT_EQ(loaded[0].message.head.message, (MessageId{5, 2}));
+  EXPECT_FALSE(loaded[0].deadline);
+  const StoredMessage& last = loaded[1];
+  EXPECT_EQ(last.destination, "worker_1");
+  EXPECT_EQ(last.deadline, deadline);
+  EXPECT_EQ(last.message.priority, Priority::low);
+  EXPECT_TRUE(last.message.head.is_kept);
+  EXPECT_EQ(last.message.head.tag, Tag("note"));
+  EXPECT_EQ(last.message.parts[0].text(), "three");
+}
+
+TEST_F(FileStores, KeepAnOutboxSmallAsMessagesComeAndGo) {
+  auto outbox = *FileOutbox::open(path, {.journal = {.syncs = false}, .compacts_from = 1 << 16});
+  for (std::uint64_t i = 1; i <= 2000; ++i) {
+    const StoredMessage added[] = {stored(i, std::string(500, 'x'))};
+    EXPECT_TRUE(outbox->write(added, {}));
+    if (i <= 10) continue;  // Ten are there all the time.
+    const MessageId removed[] = {{5, i - 10}};
+    EXPECT_TRUE(outbox->write({}, removed));
+    ASSERT_LT(outbox->file_size(), 150'000U);
+  }
+  outbox.reset();
+  outbox = *FileOutbox::open(path);
+  const auto loaded = *outbox->load();
+  ASSERT_EQ(loaded.size(), 10U);
+  EXPECT_EQ(loaded[0].message.head.message, (MessageId{5, 1991}));
+}
+
+TEST_F(FileStores, RefuseARecordThatIsDamaged) {
+  {
+    auto journal = *Journal::open(path, [](auto) { return ok(); });
+    EXPECT_TRUE(journal.append(bytes_of("\x01nonsense")));
+  }
+  EXPECT_EQ(FileOutbox::open(path).error().code(), Code::invalid);
+  EXPECT_EQ(FileDedupStore::open(path).error().code(), Code::invalid);
+}
+
+}  // namespace
+}  // namespace muster::msg

@@ -2,9 +2,7 @@
 
 #include <cstring>
 #include <new>
-#include <utility>
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -175,15 +173,12 @@ void ShmConnection::flush() {
     if (sink_ != nullptr) sink_->on_closed(why);
     return;  // The sink may have destroyed this.
   }
-  if (has_ended_) return;
-  if (std::exchange(owes_ring_, false)) ring_peer();
-  if (!writer_->has_unpublished()) return;
-  if (!writer_->publish()) return hub_.has_found_a_peer_awake();
-  // One that will run on this very processor may take it from us at once: those
-  // who can run beside us are woken first.
-  owes_ring_ = peer_processor() == static_cast<std::uint32_t>(sched_getcpu());
-  if (owes_ring_) return hub_.loop().flush_later(*this);
-  ring_peer();
+  if (has_ended_ || !writer_->has_unpublished()) return;
+  if (writer_->publish()) {
+    ring_peer();
+  } else {
+    hub_.has_found_a_peer_awake();
+  }
 }
 
 void ShmConnection::on_ready(std::uint32_t) {

@@ -148,7 +148,6 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   std::size_t wanted_room_ = 0;  // A send() was refused for want of so much.
   std::optional<Error> end_;     // How it ended, until the sink has heard.
   bool has_ended_ = false;
-  bool owes_ring_ = false;  // To the peer, once others have had theirs.
 };
 
 }  // namespace muster::drivers::shm

@@ -151,7 +151,7 @@ class Proxy {
   void when_receivable(std::function<void()> action);
   // `message`, whose body was left encoded, is none: tells its sender, if that
   // waits for an answer, and us, by an event.
-  Status refuse(const Message& message, const Error& why);
+  Status unreadable(const Message& message, const Error& why);
   // for (const Message& message : proxy.receive()) ...
   // Ends when none comes for as long as `wait` says, or the proxy is over.
   Reception receive(const Wait& wait = {});

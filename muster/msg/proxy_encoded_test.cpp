@@ -88,13 +88,13 @@ TEST_F(Encoded, WhatIsNoBodyIsRefusedByWhoReadsIt) {
   const Message request = take(group, "worker_1");
   Proxy& worker = group["worker_1"];
   events(worker);
-  ASSERT_TRUE(worker.refuse(request, Error(Code::unsupported, "not that")));
+  ASSERT_TRUE(worker.unreadable(request, Error(Code::unsupported, "not that")));
   EXPECT_TRUE(has(events(worker), Kind::refused));
   const Replies replies = outcome(group, master(), id);
   EXPECT_EQ(replies.failures.at(0).error, Error(Code::unsupported, "worker_1: not that"));
   EXPECT_EQ(worker.reply(request).error().code(), Code::invalid) << "it has been answered";
-  EXPECT_EQ(worker.refuse(request, Error(Code::invalid, "again")).error().code(), Code::invalid);
-  EXPECT_EQ(worker.refuse(Message(), Error(Code::invalid, "none")).error().code(), Code::invalid);
+  EXPECT_EQ(worker.unreadable(request, Error(Code::invalid, "again")).error().code(), Code::invalid);
+  EXPECT_EQ(worker.unreadable(Message(), Error(Code::invalid, "none")).error().code(), Code::invalid);
 }
 
 TEST_F(Encoded, WhoAskedIsToldOnceThatSomethingCame) {

@@ -79,7 +79,7 @@ struct ProxyOptions {
   BodyLimits body_limits = {};
   // Messages come with Message::encoded() instead of body(), for who reads the
   // bytes into values of another language. Whether they are a body is then
-  // theirs to find out, and to say with Proxy::refuse().
+  // theirs to find out, and to say with Proxy::unreadable().
   bool keeps_encoded = false;
   // Messages for a peer that is not there just now, per peer.
   OutboxLimits absent = {};

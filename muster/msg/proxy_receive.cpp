@@ -68,14 +68,14 @@ void Proxy::when_receivable(std::function<void()> action) {
   core_->when_receivable(std::move(action));
 }
 
-Status Proxy::refuse(const Message& message, const Error& why) {
+Status Proxy::unreadable(const Message& message, const Error& why) {
   MUSTER_TRY_OK(core_->check_process());
   if (!message || !message.peer()) {
-    return Error(Code::invalid, "refuse: this is no message that came");
+    return Error(Code::invalid, "unreadable: this is no message that came");
   }
   if (message.is_request() && message.session_type() == SessionType::task &&
       !MessageMaker::claim(message, Stage::complete)) {
-    return Error(Code::invalid, "refuse: the message was answered before");
+    return Error(Code::invalid, "unreadable: the message was answered before");
   }
   Incoming incoming;
   incoming.head.kind = kind_of(message.session_type(), message.stage());
@@ -85,7 +85,7 @@ Status Proxy::refuse(const Message& message, const Error& why) {
   incoming.source = Buffer::copy_of(message.source());
   const Turn turn(core_->loop());
   core_->refuse(incoming, why);
-  return ok();
+  return message.is_kept() ? core_->done(message.peer(), message.message_id(), why) : ok();
 }
 
 Proxy::Reception Proxy::receive(const Wait& wait) { return {*this, wait}; }

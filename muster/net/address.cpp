@@ -11,7 +11,9 @@ Error invalid(std::string_view text, std::string_view why) {
 }
 
 // The others have names only.
-bool has_ports(std::string_view scheme) { return scheme == "tcp" || scheme == "zmq"; }
+bool has_ports(std::string_view scheme) {
+  return scheme == "tcp" || scheme == "zmq" || scheme == "ucx";
+}
 
 Result<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
@@ -21,9 +23,6 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   }
   return port;
 }
-
-// Elsewhere all that follows :// is a name.
-bool has_ports(std::string_view scheme) { return scheme == "tcp" || scheme == "ucx"; }
 
 }  // namespace
 

@@ -118,7 +118,7 @@ class PyDispatcher {
         all.append(*made);
         continue;
       }
-      static_cast<void>(handle().live().refuse(message, made.error()));
+      static_cast<void>(handle().live().unreadable(message, made.error()));
       log_warning("refused a message of " + std::string(message.source()) + ": " +
                   made.error().message());
     }

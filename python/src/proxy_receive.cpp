@@ -18,7 +18,7 @@ namespace {
 // A body that is none, or is not wanted: its sender hears of it, and the log.
 void refuse(msg::Proxy& proxy, const msg::Message& message, const Error& why) {
   const Error said = why.during("message '" + std::string(message.tag()) + "' to " + proxy.name());
-  static_cast<void>(proxy.refuse(message, said));
+  static_cast<void>(proxy.unreadable(message, said));
   log_warning("refused a message of " + std::string(message.source()) + ": " + said.message());
 }
 

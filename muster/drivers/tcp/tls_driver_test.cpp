@@ -23,7 +23,7 @@
 namespace muster::drivers {
 namespace {
 
-using tcp::SocketAddress;
+using net::SocketAddress;
 using tcp::TlsIdentity;
 using tcp::testing::Certificate;
 using tcp::testing::CertificateFolder;

@@ -31,7 +31,8 @@ struct ProxyOptions {
   std::vector<net::Driver*> drivers = {};
   // The secret of the group, at least net::kMinToken bytes.
   std::vector<std::byte> token = {};
-  // Where to be dialled. Empty: each driver's own, on this host only.
+  // Where to be dialled. Empty: on this host only, by each driver that is chosen
+  // unasked (net/address_choice.h), or by all if none is.
   std::vector<std::string> listen = {};
 
   // join() waits for these.

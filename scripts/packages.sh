@@ -15,6 +15,6 @@ debian_packages=(
   libgtest-dev librapidcheck-dev valgrind
   # A Redis that tests of its registry start, and certificates for it.
   redis-server openssl
-  # The peers that scripts/bench measures against, libzmq above besides.
+  # The peers that scripts/bench measures against; libzmq, above, is one more.
   libnng-dev
 )

@@ -24,7 +24,8 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   Incoming incoming;
   MessageHead& head = incoming.head;
   const char* fault = read_message_head(frame.head, head);
-  if (fault == nullptr && !link.is_introduced && head.kind < MessageKind::introduction) {
+  if (fault == nullptr && !link.is_introduced && head.kind != MessageKind::introduction &&
+      head.kind != MessageKind::question) {
     fault = "it spoke before it introduced itself";
   }
   if (fault == nullptr && head.kind == MessageKind::report) fault = "a report that nobody wanted";
@@ -38,16 +39,15 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   if (head.heard != 0 && link.is_introduced && !confirm(link, head.heard)) return;
   if (head.is_for_proxy()) {
     link.link->done(cost);
-    return head.kind == MessageKind::introduction ? introduction_came(link, head, frame)
-                                                  : report_came(link, head, frame);
+    switch (head.kind) {
+      case MessageKind::introduction: return introduction_came(link, head, frame);
+      case MessageKind::question: return question_came(link);
+      default: return report_came(link, head, frame);
+    }
   }
   if (head.is_kept && !channel(link.peer).arrivals.take(head.message)) {
     link.link->done(cost);  // It has come before.
     return;
-  }
-  if (head.kind == MessageKind::question) {
-    link.link->done(cost);
-    return question_came(link);
   }
   if (trace_ != nullptr) note(link, head, bytes_of(frame.parts), false);
   incoming.parts = std::move(frame.parts);

@@ -46,7 +46,8 @@ struct ProxyOptions {
   // Instead of `token`, where it may be replaced: asked for each link that begins.
   // A program gets it from net::find_tokens().
   std::shared_ptr<net::TokenSource> tokens = nullptr;
-  // Where to be dialled. Empty: each driver's own, on this host only.
+  // Where to be dialled. Empty: on this host only, by each driver that is chosen
+  // unasked (net/address_choice.h), or by all if none is.
   std::vector<std::string> listen = {};
 
   // join() waits for these.

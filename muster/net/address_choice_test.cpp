@@ -35,7 +35,7 @@ TEST(AddressChoice, UsesAnotherSchemeOnlyWhenItIsNamedOrAlone) {
 
   EXPECT_EQ(schemes_of(choose_addresses(peer, kAll)), "tcp ");
   EXPECT_EQ(schemes_of(choose_addresses(peer, kAll, {}, named)), "ucx tcp ");
-  EXPECT_EQ(schemes_of(choose_addresses(addresses({"zmq://h"}), kAll)), "zmq ");
+  EXPECT_EQ(schemes_of(choose_addresses(addresses({"zmq://h:7000"}), kAll)), "zmq ");
 }
 
 TEST(AddressChoice, KeepsTheOrderOfAddressesThatAreEquallyGood) {

@@ -163,7 +163,7 @@ net::Peer TcpConnection::peer() const {
 void TcpConnection::flush() {
   if (state_ != State::open || is_blocked_ || queue_.empty()) return;
   if (gate_.is_holding()) {
-    if (queue_.bytes() < net::WriteGate::kBatch) return;
+    if (queue_.bytes() < WriteGate::kBatch) return;
     gate_.release(shared_.loop.now());
   } else if (!gate_.may_write(shared_.loop.now())) {
     return shared_.loop.flush_soon(held_);

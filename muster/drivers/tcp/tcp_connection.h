@@ -20,6 +20,8 @@
 
 namespace muster::drivers::tcp {
 
+using net::WriteGate;
+
 class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flusher, Pollable {
  public:
   // `peer` is for people.
@@ -90,7 +92,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   std::unique_ptr<Stream> stream_;
   FrameReader reader_;
   WriteQueue queue_;
-  net::WriteGate gate_;
+  WriteGate gate_;
   Heat heat_;
   Call held_;    // Due soon: writes what the gate held back.
   Call room_;    // The same: tells the sink that there is room.

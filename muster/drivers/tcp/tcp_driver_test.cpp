@@ -24,7 +24,7 @@
 namespace muster::drivers {
 namespace {
 
-using tcp::SocketAddress;
+using net::SocketAddress;
 
 struct Recorder final : net::Sink {
   std::unique_ptr<net::Connection> connection;

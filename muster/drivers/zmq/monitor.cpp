@@ -24,7 +24,7 @@ Happening happening_of(std::uint16_t event, std::uint32_t value) {
   const int descriptor = static_cast<int>(value);
   switch (event) {
     case ZMQ_EVENT_ACCEPTED: return {Kind::accepted, descriptor};
-    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: return {Kind::proved, descriptor};
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: return {Kind::proved};
     case ZMQ_EVENT_DISCONNECTED: return {Kind::lost, descriptor};
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL: return {Kind::refused, -1, why_not(value)};
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:

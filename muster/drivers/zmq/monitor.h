@@ -23,7 +23,7 @@ struct Happening {
     closed,    // Nothing came of dialling; or, of a listener, it has stopped.
   };
   Kind kind;
-  int descriptor = -1;  // Of the connection; not of one that was refused.
+  int descriptor = -1;  // Of the connection; not of one that was proved or refused.
   std::string why = {};
 };
 

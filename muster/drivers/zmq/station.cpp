@@ -208,6 +208,7 @@ void Station::let_in(const std::string& id, const Message& hello) {
     return send_away(id);
   }
   const int descriptor = hello.descriptor();
+  newcomers_.erase(descriptor);
   const auto address = net::SocketAddress::parse(hello.origin(), 0);
   const bool is_here = address && address->is_loopback();
   auto connection =
@@ -243,9 +244,9 @@ void Station::write_blocked() {
 void Station::on_happening(const Happening& happening) {
   switch (happening.kind) {
     case Happening::Kind::accepted: newcomers_.insert(happening.descriptor); return;
-    case Happening::Kind::proved: newcomers_.erase(happening.descriptor); return;
     case Happening::Kind::refused: refusal_ = happening.why; return;
     case Happening::Kind::lost: return on_lost(happening.descriptor);
+    case Happening::Kind::proved:
     case Happening::Kind::closed: return;
   }
 }
@@ -254,9 +255,9 @@ void Station::on_lost(int descriptor) {
   const std::string why = std::exchange(refusal_, {});
   if (newcomers_.erase(descriptor) > 0) {
     // libzmq does not say why it turns away who does not speak its protocol at all.
-    return shared_.warn(
-        "stranger refused",
-        "at " + name_ + "  why " + (why.empty() ? "it does not speak as members do" : why));
+    const std::string_view guess = "it left without a hello, or does not speak as members do";
+    shared_.warn("stranger refused",
+                 "at " + name_ + "  why " + (why.empty() ? std::string(guess) : why));
   }
   losses_.push_back({descriptor, shared_.loop.now()});
   if (losses_.size() > kMostLosses) losses_.pop_front();

@@ -103,7 +103,7 @@ class Station final : public std::enable_shared_from_this<Station>, loop::FdHand
   std::size_t live_ = 0;  // Callers that have a connection.
   std::vector<std::string> blocked_;
   std::vector<Suspect> suspects_;
-  std::unordered_set<int> newcomers_;  // Descriptors of who has not proved itself yet.
+  std::unordered_set<int> newcomers_;  // Descriptors of who has not said hello yet.
   std::string refusal_;                // Why the one that is lost next was refused.
   std::deque<Loss> losses_;            // Of late: a caller may be heard of after its end.
   loop::Timer probe_;

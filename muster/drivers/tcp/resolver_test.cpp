@@ -7,7 +7,7 @@
 
 #include "muster/drivers/tcp/dialing.h"
 
-namespace muster::net {
+namespace muster::drivers::tcp {
 namespace {
 
 // Stands in for the system: it waits until it may answer.
@@ -128,4 +128,4 @@ TEST(Dialing, NamesWhatItDialedWhenNoAddressOfANameAnswers) {
 }
 
 }  // namespace
-}  // namespace muster::net
+}  // namespace muster::drivers::tcp

@@ -40,10 +40,7 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
     return head.kind == MessageKind::introduction ? introduction_came(link, head, frame)
                                                   : report_came(link, head, frame);
   }
-  if (head.is_kept && !channel(link.peer).arrivals.take(head.message)) {
-    link.link->done(cost);  // It has come before.
-    return;
-  }
+  if (head.is_kept && !take_kept(link, head, cost)) return;
   incoming.parts = std::move(frame.parts);
   incoming.peer = link.peer;
   incoming.source = link.name;

@@ -18,6 +18,7 @@ void KeptMessages::add(KeptMessage kept) {
   const auto lane = static_cast<std::size_t>(kept.message.priority);
   const std::uint64_t number = ++last_number_;
   bytes_ += kept.message.size();
+  earliest_ = std::min(earliest_, kept.deadline);
   places_.emplace(kept.message.head.message, Place{lane, number});
   lanes_[lane].messages.emplace_hint(lanes_[lane].messages.end(), number, std::move(kept));
 }
@@ -79,10 +80,14 @@ KeptMessage* KeptMessages::next() {
 }
 
 std::vector<OutgoingMessage> KeptMessages::expire(TimePoint now) {
+  if (now < earliest_) return {};
   std::vector<MessageId> due;
+  earliest_ = kForever;
   for (const Lane& lane : lanes_) {
     for (const auto& [number, kept] : lane.messages) {
-      if (kept.deadline <= now && !kept.is_under_way) due.push_back(kept.message.head.message);
+      const bool is_due = kept.deadline <= now && !kept.is_under_way;
+      if (is_due) due.push_back(kept.message.head.message);
+      if (!is_due) earliest_ = std::min(earliest_, kept.deadline);
     }
   }
   std::vector<OutgoingMessage> expired;

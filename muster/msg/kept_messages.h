@@ -89,7 +89,8 @@ class KeptMessages {
   std::unordered_map<MessageId, Place> places_;
   std::uint64_t last_number_ = 0;
   std::size_t bytes_ = 0;
-  std::optional<Id> receiver_;  // Of the link that stands.
+  TimePoint earliest_ = kForever;  // No deadline is before this.
+  std::optional<Id> receiver_;     // Of the link that stands.
 };
 
 }  // namespace muster::msg

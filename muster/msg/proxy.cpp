@@ -64,7 +64,7 @@ Status Proxy::leave(const Wait& wait) {
   const TimePoint deadline = wait.deadline_from([this] { return core_->loop().now(); });
   internal::wait_for(core_->loop(), wait, deadline,
                      [this] { return core_->end() || core_->is_all_done(); });
-  MUSTER_TRY_OK(write_kept());
+  const Status written = write_kept();
   {
     const Turn turn(core_->loop());
     core_->leave();
@@ -72,7 +72,7 @@ Status Proxy::leave(const Wait& wait) {
   const Waited waited =
       internal::wait_for(core_->loop(), wait, deadline, [this] { return core_->has_left(); });
   call_back();
-  if (waited == Waited::done) return ok();
+  if (waited == Waited::done) return written;
   return internal::why_not(waited, fmt::format("leave {}", group()));
 }
 

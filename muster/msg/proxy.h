@@ -71,6 +71,7 @@ struct ForwardOptions {
   std::optional<wire::Value> body = std::nullopt;  // None: that of the message.
   Priority priority = Priority::normal;
   OnLoss on_loss = OnLoss::fail;
+  Delivery delivery = Delivery::at_most_once;
   Answers answers = Answers::by_id;
 };
 

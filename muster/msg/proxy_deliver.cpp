@@ -45,10 +45,7 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
       default: return report_came(link, head, frame);
     }
   }
-  if (head.is_kept && !channel(link.peer).arrivals.take(head.message)) {
-    link.link->done(cost);  // It has come before.
-    return;
-  }
+  if (head.is_kept && !take_kept(link, head, cost)) return;
   if (trace_ != nullptr) note(link, head, bytes_of(frame.parts), false);
   incoming.parts = std::move(frame.parts);
   incoming.peer = link.peer;

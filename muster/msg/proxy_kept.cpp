@@ -197,7 +197,7 @@ bool ProxyCore::confirm(PeerLink& link, std::uint32_t count) {
   const PeerRecord& record = *peers_.find(link.peer);
   Arrivals& arrivals = channel(link.peer).arrivals;
   std::vector<MessageId> ids;
-  if (!arrivals.confirm(count, ids) || arrivals.unconfirmed() > kMaxUnconfirmed) {
+  if (!arrivals.confirm(count, ids)) {
     ++counters_.refused;
     tell({.kind = ProxyEvent::Kind::refused,
           .peer = record.member.name,
@@ -207,6 +207,22 @@ bool ProxyCore::confirm(PeerLink& link, std::uint32_t count) {
   }
   forget(record.member.name, ids);
   return true;
+}
+
+// False if it is none that is to be handled.
+bool ProxyCore::take_kept(PeerLink& link, const MessageHead& head, std::size_t cost) {
+  Arrivals& arrivals = channel(link.peer).arrivals;
+  if (arrivals.unconfirmed() > kMaxUnconfirmed) {
+    ++counters_.refused;
+    tell({.kind = ProxyEvent::Kind::refused,
+          .peer = std::string(link.name.text()),
+          .text = "it sends more and more and does not hear what is done"});
+    drop_link(link);
+    return false;
+  }
+  if (arrivals.take(head.message)) return true;
+  link.link->done(cost);  // It has come before.
+  return false;
 }
 
 void ProxyCore::forget_arrivals(const PeerRecord& record) {

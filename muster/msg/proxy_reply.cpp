@@ -102,6 +102,7 @@ Result<SessionId> Proxy::forward(const Message& message, const Destination& dest
                 .priority = options.priority,
                 .deadline = message.deadline(),
                 .on_loss = options.on_loss,
+                .delivery = options.delivery,
                 .answers = options.answers,
                 .wants_receipt = message.session_type() == SessionType::notification});
 }

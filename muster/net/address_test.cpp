@@ -6,9 +6,9 @@ namespace muster::net {
 namespace {
 
 TEST(Address, ReadsAndWritesEveryForm) {
-  for (const char* text :
-       {"tcp://127.0.0.1:7000", "tcp://[::1]:7000", "tcp://h1:7000-7100", "shm://learner",
-        "inproc://a/b", "ucx://10.0.0.7:7000", "tcp://localhost:0", "tcp://[::1]:0?tls=on", "tcp://h1:70-71?tls=on"}) {
+  for (const char* text : {"tcp://127.0.0.1:7000", "tcp://[::1]:7000", "tcp://h1:7000-7100",
+                           "shm://learner", "inproc://a/b", "ucx://10.0.0.7:7000",
+                           "tcp://localhost:0", "tcp://[::1]:0?tls=on", "tcp://h1:70-71?tls=on"}) {
     const Result<Address> address = Address::parse(text);
     ASSERT_TRUE(address) << text;
     EXPECT_EQ(address->to_string(), text);

@@ -26,4 +26,7 @@ Report event_push(const Options& options);
 Report task_shm(const Options& options);
 Report task_tcp(const Options& options);
 
+// A job of benchmarks/common/collective.h, by its name.
+Report collective(std::string_view name, const Options& options);
+
 }  // namespace muster::bench::ours

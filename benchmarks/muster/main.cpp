@@ -1,4 +1,5 @@
 // bench_muster: our own drivers, through links, and what stands on them, with default settings.
+#include "benchmarks/common/collective.h"
 #include "benchmarks/muster/cases.h"
 
 namespace muster::bench::ours {
@@ -31,5 +32,6 @@ constexpr Case kCases[] = {
 }  // namespace muster::bench::ours
 
 int main(int argc, char** argv) {
-  return muster::bench::run_program(argc, argv, muster::bench::ours::kCases);
+  using namespace muster::bench;
+  return run_program(argc, argv, ours::kCases, collective_family(ours::collective, true));
 }

@@ -209,8 +209,6 @@ void Agreement::send_to_others(const AgreementMessage& message) {
   }
 }
 
-std::vector<Agreement::Outgoing> Agreement::take_outgoing() {
-  return std::exchange(outgoing_, {});
-}
+std::vector<Agreement::Outgoing> Agreement::take_outgoing() { return std::exchange(outgoing_, {}); }
 
 }  // namespace muster::collectives

@@ -88,9 +88,9 @@ Result<Outcome> CommunicatorCore::do_call(const Call& call) {
 }
 
 Status CommunicatorCore::carry_out(const Call& call) {
-  if (!call.is_uneven || (call.operation != Operation::scatter &&
-                          call.operation != Operation::gather &&
-                          call.operation != Operation::all_to_all)) {
+  if (!call.is_uneven ||
+      (call.operation != Operation::scatter && call.operation != Operation::gather &&
+       call.operation != Operation::all_to_all)) {
     return run_over_crew(call);
   }
   Call known = call;
@@ -129,10 +129,10 @@ Status CommunicatorCore::tell_counts(Call& call) {
     call.counts = std::move(told);
     return ok();
   }
-  const auto at = call.operation == Operation::scatter
-                      ? rank
-                      : static_cast<Rank>(std::ranges::mismatch(told, call.counts).in1 -
-                                          told.begin());
+  const auto at =
+      call.operation == Operation::scatter
+          ? rank
+          : static_cast<Rank>(std::ranges::mismatch(told, call.counts).in1 - told.begin());
   return crew_->fail(
       Error(Code::invalid,
             fmt::format("{}: rank {} has a block of {} elements, the root {} counts {}",
@@ -158,11 +158,11 @@ Status CommunicatorCore::tell_counts_of_all(Call& call) {
   for (Rank from = 0; from < ranks; ++from) {
     const std::uint64_t sends = call.table[static_cast<std::size_t>(from) * ranks + rank];
     if (sends == call.receives[from]) continue;
-    return crew_->fail(Error(Code::invalid,
-                             fmt::format("all_to_all: rank {} sends {} elements to rank {}, "
+    return crew_->fail(
+        Error(Code::invalid, fmt::format("all_to_all: rank {} sends {} elements to rank {}, "
                                          "which expects {}",
                                          from, sends, rank, call.receives[from])),
-                       from);
+        from);
   }
   return ok();
 }

@@ -51,33 +51,49 @@ class CommunicatorCore {
     return result;
   }
 
+  Result<std::vector<Buffer>> share(Buffer mine, std::optional<Rank> root);
+
   // Inside only. One operation over the crew, whatever it is for.
   Status carry_out(const Call& call);
   // Inside only. The counter of calls that have ended well.
   std::uint64_t completed() const { return completed_.load(std::memory_order_relaxed); }
   void count_completed() { completed_.fetch_add(1, std::memory_order_relaxed); }
 
+  // Inside only. The crew that was agreed upon.
+  Result<std::shared_ptr<Crew>> crew_of(const Decision& decision, const msg::Wait& wait);
+
+  // Newcomers.
+  void find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
+  void welcome(std::uint64_t context, const Seats& seats, const std::vector<Id>& newcomers) const;
+
+  // Ranks that are known to be lost.
+  std::vector<Rank> lost() const;
+
+  // Takes over what was interrupted in the one that this one came from.
+  void inherit(CommunicatorCore& old, const std::vector<Rank>& survivors);
+  Result<Outcome> repeat_interrupted();
+
   // Of the shrunken: what the old one left.
   std::uint64_t completed_before = 0;
-  std::optional<Call> interrupted;       // As it was called.
-  bool is_input_lost = false;            // It was in place, and no copy was kept.
-  std::vector<std::byte> kept_input;     // Of the call that is, or was, under way.
-  std::optional<Call> last_call;         // If it failed.
+  std::optional<Call> interrupted;    // As it was called.
+  bool is_input_lost = false;         // It was in place, and no copy was kept.
+  std::vector<std::byte> kept_input;  // Of the call that is, or was, under way.
+  std::optional<Call> last_call;      // If it failed.
 
  private:
   Result<Outcome> do_call(const Call& call);
   Result<Outcome> do_elastic(const Call& call);
-  Status commit();
+  // Elastic (elastic.cpp).
+  Result<Outcome> elastic_rounds(const Call& call);
+  Status elastic_round(const Call& call, bool& is_prepared);
   Status recover(bool is_prepared, bool& is_committed);
-  Result<Outcome> outcome() const;
+  Status follow_decision();
+
   Status tell_counts(Call& call);
   Status tell_counts_of_all(Call& call);
   Status run_alone(const Call& call);
   Status run_over_crew(const Call& call);
   Status perform(const Call& call, std::uint64_t number);
-  Result<Call> for_survivors(const Call& call, std::vector<std::byte>& input,
-                             std::vector<std::byte>& result) const;
-  void spread(const Call& call, const Call& done, const std::vector<std::byte>& result) const;
   void keep_input_of(const Call& call);
   void leave();
   Worker& worker();
@@ -89,8 +105,12 @@ class CommunicatorCore {
   const Rank size_;
   const Rank rank_;
   std::vector<std::string> members_;
-  std::vector<Rank> alive_;  // Elastic: the ranks here of the crew's ranks.
-  std::shared_ptr<const std::vector<Rank>> contributors_;
+  std::vector<Rank> alive_;          // Elastic: the ranks here of the crew's ranks.
+  std::vector<Rank> round_;          // Elastic: whose contributions are in.
+  std::optional<Decision> decided_;  // Elastic: agreed upon, and yet to be followed.
+  bool is_recoverable_ = true;
+  Where before_{};               // Of the shrunken: the old one,
+  std::vector<Rank> survivors_;  // and who of it is here.
 
   Turnstile turnstile_;
   Workshop workshop_;

@@ -15,10 +15,11 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
   ++number_;
   has_complained_ = false;
   here_due_ = {};
-  if (!is_one_host_) {
+  if (!is_one_host_ || what.deed == Deed::share || what.deed == Deed::all_share) {
     // What came already may be of another call than this.
     const loop::Turn turn(loop_);
     current_ = what;
+    current_number_ = number_;
     inside_.store(number_, std::memory_order_release);
     for (Rank peer = 0; peer < size(); ++peer) {
       const auto& in = peers_[peer].operations.in;

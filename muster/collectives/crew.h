@@ -107,6 +107,13 @@ class Crew {
   // Ends what is under way.
   void cancel();
 
+  // Elastic: while it is in no call, others are answered for it.
+  void enter_call();
+  void leave_call(const Position& position);
+  // What was sent and not let go of must not be read any more: the caller gets
+  // its memory back. Cuts whoever still holds some.
+  void recall();
+
   // Agrees with all other survivors; nothing else works on this crew any more.
   Result<Decision> agree(const Position& position, const msg::Wait& wait);
 
@@ -144,8 +151,8 @@ class Crew {
     Stream operations;
     Stream messages;
     Buffer held_desk;
-    const Desk* desk = nullptr;  // Null: not of this host.
-    std::uint64_t finished = 0;  // Operations that it is known to have ended.
+    const Desk* desk = nullptr;           // Null: not of this host.
+    std::uint64_t finished = 0;           // Operations that it is known to have ended.
     std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
     std::vector<std::pair<std::uint32_t, std::weak_ptr<arena::Segment>>> segments;
   };
@@ -186,6 +193,7 @@ class Crew {
 
   // Agreeing (crew_agree.cpp).
   void take_agreement(Rank from, const wire::Frame& frame);
+  void take_early();
   void feed_losses();
   void send_agreement();
 
@@ -226,10 +234,13 @@ class Crew {
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
   std::atomic<const Word*> sleeping_on_{nullptr};
   std::atomic<bool> has_trouble_{false};
+  std::atomic<bool> is_busy_{true};  // In a call of the user's. Elastic.
+  Position idle_position_;           // Else how far it has come.
 
   // Under the baton.
   std::optional<Trouble> trouble_;
-  Description current_;  // What inside_ is.
+  Description current_;  // What messages of operation current_number_ have to be.
+  std::uint64_t current_number_ = 0;
   std::unique_ptr<Agreement> agreement_;
   std::vector<std::pair<Rank, AgreementMessage>> early_;
 };

@@ -20,11 +20,7 @@ Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
     set_trouble(Error(Code::unavailable, "the survivors agree on how to go on"));
     if (agreement_ == nullptr) {
       agreement_ = std::make_unique<Agreement>(size(), rank_, position);
-      feed_losses();
-      for (const auto& [from, message] : std::exchange(early_, {})) {
-        agreement_->receive(from, message);
-      }
-      send_agreement();
+      take_early();
     }
   }
   const TimePoint deadline = wait.deadline_from([this] { return loop_.now(); });
@@ -40,7 +36,8 @@ Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
       return Error(Code::unavailable, "the other ranks have taken this one for lost; join anew");
     }
     if (waited == msg::internal::Waited::cancelled || loop_.now() >= deadline) {
-      const auto why = waited == msg::internal::Waited::done ? msg::internal::Waited::timeout : waited;
+      const auto why =
+          waited == msg::internal::Waited::done ? msg::internal::Waited::timeout : waited;
       Error error = msg::internal::why_not(why, "agree on who is left");
       if (!agreement_->lacks_quorum()) return error;
       return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());
@@ -48,6 +45,25 @@ Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
     feed_losses();
     send_agreement();
   }
+}
+
+void Crew::enter_call() { is_busy_.store(true, std::memory_order_seq_cst); }
+
+void Crew::leave_call(const Position& position) {
+  idle_position_ = position;
+  is_busy_.store(false, std::memory_order_seq_cst);
+  if (!has_trouble()) return;
+  // Others may have asked meanwhile.
+  const loop::Turn turn(loop_);
+  if (agreement_ != nullptr || early_.empty()) return;
+  agreement_ = std::make_unique<Agreement>(size(), rank_, idle_position_);
+  take_early();
+}
+
+void Crew::take_early() {
+  feed_losses();
+  for (const auto& [from, message] : std::exchange(early_, {})) agreement_->receive(from, message);
+  send_agreement();
 }
 
 void Crew::feed_losses() {
@@ -62,8 +78,7 @@ void Crew::send_agreement() {
     Seat& seat = *seats_[outgoing.to];
     wire::Parts parts;
     parts.push_back(Buffer::adopt(encode(outgoing.message)));
-    static_cast<void>(
-        seat.send({.kind = NoteKind::agree, .context = context_}, std::move(parts)));
+    static_cast<void>(seat.send({.kind = NoteKind::agree, .context = context_}, std::move(parts)));
   }
 }
 
@@ -74,8 +89,12 @@ void Crew::take_agreement(Rank from, const wire::Frame& frame) {
   if (agreement_ == nullptr) {
     // Somebody has given this crew up: so has it to be by all.
     set_trouble(Error(Code::unavailable, "other ranks have begun to shrink(); do so too"));
-    if (early_.size() < kMaxEarly) early_.emplace_back(from, *std::move(message));
-    return;
+    if (is_busy_.load(std::memory_order_seq_cst)) {
+      if (early_.size() < kMaxEarly) early_.emplace_back(from, *std::move(message));
+      return;
+    }
+    // In no call: it stays where it is, as it finds trouble when it comes next.
+    agreement_ = std::make_unique<Agreement>(size(), rank_, idle_position_);
   }
   feed_losses();
   agreement_->receive(from, *message);

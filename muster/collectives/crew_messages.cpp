@@ -90,12 +90,11 @@ void Crew::take_data(Rank from, const Note& note, wire::Frame& frame) {
 
 // Seen at once, also by a rank that waits for somebody else.
 void Crew::notice_mismatch(Rank from, const Incoming& incoming) {
-  if (incoming.number != inside_.load(std::memory_order_acquire) || incoming.what == current_) {
-    return;
-  }
-  set_trouble(Error(Code::invalid,
-                    fmt::format("rank {} called {}, rank {} called {}", from,
-                                describe(incoming.what), rank_, describe(current_))));
+  if (incoming.number != current_number_ || incoming.what == current_) return;
+  if (incoming.number != inside_.load(std::memory_order_acquire)) return;
+  set_trouble(
+      Error(Code::invalid, fmt::format("rank {} called {}, rank {} called {}", from,
+                                       describe(incoming.what), rank_, describe(current_))));
 }
 
 void Crew::take_credit(Rank from, const Note& note) {
@@ -106,9 +105,8 @@ void Crew::take_credit(Rank from, const Note& note) {
 
 void Crew::confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes) {
   stream.taken += bytes + kMessageCost;
-  if (stream.taken < kConfirmAt) return;
-  const Note note{
-      .kind = NoteKind::credit, .tag = tag, .context = context_, .value = stream.taken};
+  if (stream.taken < kConfirmAt || seats_[from] == nullptr) return;
+  const Note note{.kind = NoteKind::credit, .tag = tag, .context = context_, .value = stream.taken};
   stream.taken = 0;
   static_cast<void>(seats_[from]->send(note));
 }
@@ -125,17 +123,39 @@ Result<Buffer> Crew::receive(Rank from) {
   return part;
 }
 
+void Crew::recall() {
+  constexpr Duration kPatience = std::chrono::milliseconds(300);
+  if (!has_unsettled()) return;
+  {
+    const loop::Turn turn(loop_);
+    for (Rank peer = 0; peer < size(); ++peer) peers_[peer].operations.out.clear();
+  }
+  // Whoever runs takes what is under way, and drops it.
+  if (loop_.wait_until([this] { return !has_unsettled(); }, loop_.now() + kPatience)) return;
+  const loop::Turn turn(loop_);
+  for (const auto& seat : seats_) {
+    if (seat == nullptr || !seat->is_here() || seat->link->counters().messages_queued == 0)
+      continue;
+    fabric_->cut(*seat, Error(Code::unavailable, "it did not take what was sent"));
+  }
+}
+
 Status Crew::settle() {
   return await_messages([this] { return !has_unsettled(); });
 }
 
 Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,
                           const msg::Wait& wait) {
+  if (to == rank_) {
+    const loop::Turn turn(loop_);
+    peers_[to].messages.in.push_back({tag, what, std::move(part)});
+    return ok();
+  }
   Stream& stream = peers_[to].messages;
   const std::uint64_t cost = part.size() + kMessageCost;
   const auto waited = msg::internal::wait_for(loop_, wait, [&] {
-    return has_trouble() || (stream.out.empty() && (stream.unconfirmed == 0 ||
-                                                    stream.unconfirmed + cost <= kAllowance));
+    return has_trouble() || (stream.out.empty() &&
+                             (stream.unconfirmed == 0 || stream.unconfirmed + cost <= kAllowance));
   });
   if (waited != msg::internal::Waited::done) {
     return msg::internal::why_not(waited, fmt::format("send to rank {}", to));

@@ -43,8 +43,7 @@ Crew::~Crew() {
 Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
                                          Seats seats, Rank rank, const Manners& manners,
                                          const msg::Wait& wait) {
-  std::shared_ptr<Crew> crew(
-      new Crew(std::move(fabric), context, std::move(seats), rank, manners));
+  std::shared_ptr<Crew> crew(new Crew(std::move(fabric), context, std::move(seats), rank, manners));
   if (crew->size() == 1) {
     crew->is_one_host_ = true;
     return crew;
@@ -93,16 +92,15 @@ void Crew::tell_ready() {
     wire::Parts parts;
     parts.push_back(desk_ != nullptr && seat->shares_memory() ? desk_memory_ : Buffer());
     parts.push_back(told);
-    static_cast<void>(
-        seat->send({.kind = NoteKind::ready, .context = context_}, std::move(parts)));
+    static_cast<void>(seat->send({.kind = NoteKind::ready, .context = context_}, std::move(parts)));
   }
 }
 
 bool Crew::is_everyone_ready() const {
   // Whoever is lost once we are ready is a loss to this crew: others may have begun.
   return has_trouble() || std::ranges::all_of(seats_, [&](const auto& seat) {
-    return seat == nullptr || seat->lost || seat->readies.contains(context_);
-  });
+           return seat == nullptr || seat->lost || seat->readies.contains(context_);
+         });
 }
 
 Status Crew::read_readies() {
@@ -148,9 +146,10 @@ void Crew::find_hosts(const std::vector<std::vector<bool>>& shares) {
   std::vector<std::vector<Rank>> found;
   for (Rank rank = 0; rank < size(); ++rank) {
     std::size_t host = 0;
-    while (host < found.size() && !std::ranges::all_of(found[host], [&](Rank other) {
-             return shares[rank][other] && shares[other][rank];
-           })) {
+    while (
+        host < found.size() &&
+        !std::ranges::all_of(
+            found[host], [&](Rank other) { return shares[rank][other] && shares[other][rank]; })) {
       ++host;
     }
     if (host == found.size()) found.emplace_back();

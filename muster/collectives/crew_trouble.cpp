@@ -120,9 +120,7 @@ void Crew::take_abort(Rank from, const Note& note, const wire::Frame& frame) {
 void Crew::take_here(Rank from, const Note& note) {
   Peer& peer = peers_[from];
   peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
-  const std::uint64_t inside = inside_.load(std::memory_order_acquire);
-  if (is_one_host_ || inside == 0) return;
-  if (note.number == inside && note.what != current_) notice_mismatch(from, {inside, note.what, {}});
+  notice_mismatch(from, {note.number, note.what, {}});
 }
 
 bool Crew::take(Seat& seat, const Note& note, wire::Frame& frame) {

@@ -75,8 +75,9 @@ Status Crew::sleep_on(const Word& word, std::uint64_t wanted) {
     if (Status in_time = check_time(); !in_time) return in_time;
     if (!is_one_host_) {
       // Messages may have to move meanwhile.
-      loop_.wait_until([&] { return word.load(std::memory_order_acquire) >= wanted || has_trouble(); },
-                       loop_.now() + kGlance);
+      loop_.wait_until(
+          [&] { return word.load(std::memory_order_acquire) >= wanted || has_trouble(); },
+          loop_.now() + kGlance);
       continue;
     }
     desk_->is_asleep.store(1, std::memory_order_seq_cst);

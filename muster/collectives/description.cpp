@@ -9,9 +9,9 @@ namespace muster::collectives {
 namespace {
 
 constexpr std::array<std::string_view, 16> kNames{
-    "barrier",        "broadcast",  "scatter", "gather",    "reduce", "all_reduce", "all_gather",
-    "reduce_scatter", "all_to_all", "share",   "all_share", "split",  "dup",        "grow",
-    "counts",         "commit"};
+    "barrier",    "broadcast",      "scatter",    "gather", "reduce",    "all_reduce",
+    "all_gather", "reduce_scatter", "all_to_all", "share",  "all_share", "split",
+    "dup",        "grow",           "counts",     "commit"};
 
 std::string_view name_of(Deed deed) {
   const auto number = static_cast<std::size_t>(deed);

@@ -83,11 +83,15 @@ Status Fabric::open() {
 }
 
 Fabric::~Fabric() {
-  const loop::Turn turn(loop_);
-  is_closing_ = true;
-  for (const auto& seat : seats_) {
-    if (seat->is_here()) static_cast<void>(seat->send({.kind = NoteKind::leave}));
+  {
+    // What is said leaves when the baton is given up.
+    const loop::Turn turn(loop_);
+    is_closing_ = true;
+    for (const auto& seat : seats_) {
+      if (seat->is_here()) static_cast<void>(seat->send({.kind = NoteKind::leave}));
+    }
   }
+  const loop::Turn turn(loop_);
   membership_.reset();
   loop_.forget(*this);
   doomed_.clear();

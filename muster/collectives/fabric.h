@@ -68,6 +68,9 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void enlist(Crew& crew);
   void strike_off(Crew& crew);
 
+  // Ends the link to a member, who is lost by that.
+  void cut(Seat& seat, const Error& why) { lose(seat, why); }
+
   // Memory that peers on this host read where it lies, and all know: any thread.
   Result<WritableBuffer> allocate(std::size_t bytes);
   // The segment of ours that has these bytes, by its number, if `readers` all

@@ -20,9 +20,7 @@ Call call_of(Operation operation, Element element, std::uint64_t count, Rank roo
   return call;
 }
 
-const std::byte* bytes_of(const Input& input) {
-  return static_cast<const std::byte*>(input.data);
-}
+const std::byte* bytes_of(const Input& input) { return static_cast<const std::byte*>(input.data); }
 std::byte* bytes_of(const Output& output) { return static_cast<std::byte*>(output.data); }
 
 Error wrong(Operation operation, const std::string& why) {
@@ -52,8 +50,7 @@ Status check_memory(Operation operation, const void* data, std::uint64_t count) 
 
 Status check_counts(Operation operation, Where where, CountSpan counts) {
   if (counts.size() == where.ranks) return ok();
-  return wrong(operation,
-               fmt::format("{} counts for {} ranks", counts.size(), where.ranks));
+  return wrong(operation, fmt::format("{} counts for {} ranks", counts.size(), where.ranks));
 }
 
 std::uint64_t sum(CountSpan counts) {
@@ -165,8 +162,8 @@ Result<Call> make_all_to_all(Where where, Input send, Output receive) {
   MUSTER_TRY_OK(check_element(kWhat, send.element, receive.element));
   MUSTER_TRY_OK(check_count(kWhat, "the result", receive.count, send.count));
   if (send.count % where.ranks != 0) {
-    return wrong(kWhat, fmt::format("{} elements do not make {} equal blocks", send.count,
-                                    where.ranks));
+    return wrong(kWhat,
+                 fmt::format("{} elements do not make {} equal blocks", send.count, where.ranks));
   }
   MUSTER_TRY_OK(check_memory(kWhat, send.data, send.count));
   MUSTER_TRY_OK(check_memory(kWhat, receive.data, receive.count));

@@ -8,8 +8,9 @@
 // Messages. send() hands its slice over and does not wait. Between two ranks,
 // messages of an operation arrive in the order of their sends: the k-th
 // receive or receive_reduce that names a peer takes the k-th send of that peer
-// to this rank, and their counts are equal. The slice of a send is not written
-// before a later `settle`, which waits until all sends so far have left it.
+// to this rank, and their counts are equal; a count of 0 is a message too. The
+// slice of a send is written again only after a later `settle` has waited until
+// the send has left it, or after a message that its receiver sent because of it.
 // Sends may be held back until the receiver comes to its step: no plan depends
 // on a message being buffered.
 //
@@ -59,22 +60,24 @@ struct Step {
     // Messages, over links.
     send,            // `from`, to `peer`.
     receive,         // From `peer`, into `to`.
-    receive_reduce,  // From `peer`: `to` = the message (op) `to`, or the reverse; see is_left.
-    settle,          // Wait until the slices of all sends so far may be written.
+    receive_reduce,  // From `peer`: `to` = `from` (op) the message, or the reverse (is_left).
+                     // `from` and `to` are this rank's, the same or apart.
+    settle,          // Wait until the slices of all sends so far, but the last `phase` of them,
+                     // may be written.
     // On memory of this rank.
-    copy,    // `from` into `to`, which are the same or apart.
-    reduce,  // `to` = `from` (op) `to`, or the reverse; see is_left.
+    copy,    // `from` into `to`, which are apart, or the same: then nothing is done.
+    reduce,  // `to` = `to` (op) `from`, or the reverse (is_left).
     finish,  // What Reduction::has_finish() speaks of, on `to`.
     // Direct, on one host.
     publish,  // This rank has come to `phase`.
-    wait,     // Until every rank of `group` has come to `phase`.
+    wait,     // Until every other rank of `group` has come to `phase`.
     fetch,    // `from` of `peer` into `to`.
     combine,  // `to` = `from` of each rank of `group` (this one may be among them), reduced in
               // the order in which they stand there. `to` may be this rank's `from`.
   };
 
   Kind kind = Kind::settle;
-  bool is_left = false;    // The operand that is not `to` stands on the left.
+  bool is_left = false;    // The message, or `from` of a reduce, stands on the left.
   bool is_final = false;   // combine: finishes as well.
   bool is_stream = false;  // This rank's result, and nobody reads it in this operation any more:
                            // if it is large, it may bypass the caches.

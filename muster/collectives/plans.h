@@ -17,6 +17,7 @@ namespace muster::collectives {
 enum class Algorithm : std::uint8_t {
   direct,        // One host: everybody reads what it needs where it lies.
   staged,        // One host: through the windows, in segments that stay in the caches.
+  flat,          // One host: through the windows, each that gets a result reduces all of it.
   linear,        // Messages: everybody with everybody, or with the root.
   tree,          // Messages: binomial.
   chain,         // Messages: a pipeline of segments, rank to rank.
@@ -28,9 +29,9 @@ enum class Algorithm : std::uint8_t {
 };
 
 inline constexpr std::array kAlgorithms{
-    Algorithm::direct,   Algorithm::staged,      Algorithm::linear,   Algorithm::tree,
-    Algorithm::chain,    Algorithm::ring,        Algorithm::doubling, Algorithm::rabenseifner,
-    Algorithm::pairwise, Algorithm::hierarchical};
+    Algorithm::direct,       Algorithm::staged,   Algorithm::flat,        Algorithm::linear,
+    Algorithm::tree,         Algorithm::chain,    Algorithm::ring,        Algorithm::doubling,
+    Algorithm::rabenseifner, Algorithm::pairwise, Algorithm::hierarchical};
 
 std::string_view name(Algorithm algorithm);
 std::optional<Algorithm> algorithm_named(std::string_view text);

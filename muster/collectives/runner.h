@@ -74,7 +74,7 @@ class Runner {
   std::uint64_t window_bytes_ = 0;
   std::uint64_t input_bytes_ = 0;
   std::uint64_t result_bytes_ = 0;
-  WritableBuffer arena_input_;   // Where the caller's memory cannot be read by others.
+  WritableBuffer arena_input_;  // Where the caller's memory cannot be read by others.
   WritableBuffer arena_result_;
   std::vector<std::optional<Exposure>> exposures_;  // Of peers, as far as known.
 };

@@ -43,19 +43,19 @@ class Seat final : public net::LinkSink {
 
   // What a context's `ready` brought, before or after we are in it ourselves.
   struct Ready {
-    Buffer desk;        // Empty: it has none for us.
-    Buffer reach;       // Whose memory it can read (crew_setup.h).
+    Buffer desk;   // Empty: it has none for us.
+    Buffer reach;  // Whose memory it can read (crew_setup.h).
   };
 
   const Id id;
   const std::string name;
-  msg::Member member;                // As the registry has it.
-  bool is_registered = false;        // The registry has it.
-  std::unique_ptr<net::Link> link;   // Null: none yet, or no more.
-  std::optional<Hello> hello;        // Once the link is up.
-  std::optional<Error> lost;         // Why, once it is.
-  bool has_left = false;             // It said goodbye.
-  std::map<std::uint64_t, Ready> readies;                  // By context.
+  msg::Member member;                                                 // As the registry has it.
+  bool is_registered = false;                                         // The registry has it.
+  std::unique_ptr<net::Link> link;                                    // Null: none yet, or no more.
+  std::optional<Hello> hello;                                         // Once the link is up.
+  std::optional<Error> lost;                                          // Why, once it is.
+  bool has_left = false;                                              // It said goodbye.
+  std::map<std::uint64_t, Ready> readies;                             // By context.
   std::map<std::uint32_t, std::shared_ptr<arena::Segment>> segments;  // Of its arena.
   std::set<std::uint32_t> introduced;  // Segments of ours that it knows.
 

@@ -75,6 +75,7 @@ struct Shape {
   // input (needed by plans that read it there; may else be empty).
   Blocks receives;
   std::vector<std::uint64_t> peer_offsets;
+  bool is_even = true;  // all_to_all: everybody sends as much to everybody.
 
   bool is_commutative = true;  // Of those that reduce.
   bool has_finish = false;     // Reduction::has_finish().

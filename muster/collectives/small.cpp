@@ -50,17 +50,13 @@ class Small {
   Status run() {
     const bool is_root = rank_ == call_.root;
     switch (call_.operation) {
-      case Operation::barrier:
-        MUSTER_TRY_OK(show(0));
-        return meet_all();
+      case Operation::barrier: MUSTER_TRY_OK(show(0)); return meet_all();
       case Operation::broadcast: return broadcast(is_root);
       case Operation::scatter: return scatter(is_root);
       case Operation::gather:
         MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
         return is_root ? gather() : ok();
-      case Operation::all_gather:
-        MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
-        return gather();
+      case Operation::all_gather: MUSTER_TRY_OK(show(call_.block_bytes(rank_))); return gather();
       case Operation::reduce:
         MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
         return is_root ? reduce(0, call_.count) : ok();
@@ -69,8 +65,7 @@ class Small {
         return reduce(0, call_.count);
       case Operation::reduce_scatter:
         MUSTER_TRY_OK(show(total_bytes(call_, ranks_)));
-        return reduce(call_.block_offset(rank_),
-                      call_.block_bytes(rank_) / size_of(call_.element));
+        return reduce(call_.block_offset(rank_), call_.block_bytes(rank_) / size_of(call_.element));
       case Operation::all_to_all: return all_to_all();
     }
     return ok();

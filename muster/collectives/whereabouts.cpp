@@ -51,8 +51,7 @@ std::uint64_t make_host() {
   const std::string boot = contents_of("/proc/sys/kernel/random/boot_id");
   struct stat space = {};
   if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return 0;
-  const std::uint64_t host =
-      std::hash<std::string>{}(boot + "/" + std::to_string(space.st_ino));
+  const std::uint64_t host = std::hash<std::string>{}(boot + "/" + std::to_string(space.st_ino));
   return host | 1;
 }
 

@@ -9,9 +9,9 @@
 namespace muster::collectives {
 
 struct Process {
-  std::uint64_t host = 0;    // The boot of a machine, and the space of its process numbers.
-  std::uint64_t start = 0;   // When the process began, in the kernel's ticks.
-  std::uint64_t probe = 0;   // The address of a word that has the value `mark`.
+  std::uint64_t host = 0;   // The boot of a machine, and the space of its process numbers.
+  std::uint64_t start = 0;  // When the process began, in the kernel's ticks.
+  std::uint64_t probe = 0;  // The address of a word that has the value `mark`.
   std::uint64_t mark = 0;
   std::int64_t pid = 0;
 

@@ -114,7 +114,11 @@ Status CommunicatorCore::tell_counts(Call& call) {
     tell.count = ranks;
     if (rank == call.root) told = call.counts;
     auto* const bytes = reinterpret_cast<std::byte*>(told.data());
-    (rank == call.root ? tell.input : tell.result) = bytes;
+    if (rank == call.root) {
+      tell.input = bytes;
+    } else {
+      tell.result = bytes;
+    }
   } else {
     tell.operation = Operation::all_gather;
     tell.count = 1;

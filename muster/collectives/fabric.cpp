@@ -76,7 +76,7 @@ Status Fabric::open() {
                seat.link = std::move(link);
                return seat;
              }));
-  msg::Member self{.name = options_.member, .type = "rank", .id = id_};
+  msg::Member self{.name = options_.member, .type = "rank", .id = id_, .addresses = {}};
   for (const net::Address& address : got) self.addresses.push_back(address.to_string());
   MUSTER_TRY(membership_, common.registry->join({.group = options_.group, .self = self}, *this));
   return ok();

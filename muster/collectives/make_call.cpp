@@ -71,7 +71,11 @@ Result<Call> make_broadcast(Where where, Output data, Rank root) {
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, data.data, data.count));
   Call call = call_of(kWhat, data.element, data.count, root);
-  (where.rank == root ? call.input : call.result) = bytes_of(data);
+  if (where.rank == root) {
+    call.input = bytes_of(data);
+  } else {
+    call.result = bytes_of(data);
+  }
   return call;
 }
 

@@ -42,7 +42,7 @@ struct Note {
   std::uint64_t context = 0;
   std::uint64_t number = 0;
   std::uint64_t value = 0;
-  Description what;
+  Description what = {};
 };
 static_assert(sizeof(Note) == 56 && std::has_unique_object_representations_v<Note>);
 static_assert(sizeof(Note) <= net::kMaxUserHead);

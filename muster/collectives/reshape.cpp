@@ -126,7 +126,11 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     call.element = Element::i64;
     call.count = 2 * newcomers.size();
     auto* const bytes = reinterpret_cast<std::byte*>(newcomers.data());
-    (crew.rank() == 0 ? call.input : call.result) = bytes;
+    if (crew.rank() == 0) {
+      call.input = bytes;
+    } else {
+      call.result = bytes;
+    }
     MUSTER_TRY_OK(core_->carry_out(call));
     core_->count_completed();
     if (!newcomers.front()) return Error(Code::timeout, "grow: not all newcomers came in time");

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "muster/collectives/kernels.h"
-#include "muster/collectives/method_choice.h"
 #include "muster/collectives/small.h"
 
 namespace muster::collectives::internal {
@@ -175,7 +174,7 @@ Status CommunicatorCore::run_over_crew(const Call& call) {
   if (crew_->size() == 1) return run_alone(call);
   const Result<std::uint64_t> number = crew_->begin(call.description());
   if (!number) return number.error();
-  Status done = perform(call, *number);
+  Status done = perform(call);
   if (!done) {
     const Error told = crew_->fail(done.error(), rank_);
     crew_->recall();
@@ -185,13 +184,18 @@ Status CommunicatorCore::run_over_crew(const Call& call) {
   return ok();
 }
 
-Status CommunicatorCore::perform(const Call& call, std::uint64_t number) {
+Status CommunicatorCore::perform(const Call& call) {
   if (crew_->is_one_host() && is_small(call, crew_->size())) return run_small(*crew_, call);
-  Runner runner(*crew_, workshop_, call, number);
   Shape shape = call.shape(crew_->size(), crew_->rank());
   if (manners_.reproducible) shape.is_commutative = false;
-  return runner.run(make_plan(shape, choose_method(shape, call.element, crew_->hosts()),
-                              crew_->is_one_host() ? Hosts{} : crew_->hosts()));
+  // Blocks change places: not where they are read.
+  std::vector<std::byte> moved;
+  Call apart = call;
+  if (call.operation == Operation::all_to_all && call.input == call.result) {
+    moved.assign(call.input, call.input + input_count(shape) * size_of(call.element));
+    apart.input = moved.data();
+  }
+  return Runner(*crew_, workshop_, apart, shape).run();
 }
 
 Status CommunicatorCore::run_alone(const Call& call) {

@@ -93,7 +93,7 @@ class CommunicatorCore {
   Status tell_counts_of_all(Call& call);
   Status run_alone(const Call& call);
   Status run_over_crew(const Call& call);
-  Status perform(const Call& call, std::uint64_t number);
+  Status perform(const Call& call);
   void keep_input_of(const Call& call);
   void leave();
   Worker& worker();

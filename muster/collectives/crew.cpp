@@ -97,18 +97,6 @@ void Crew::end() {
   inside_.store(0, std::memory_order_release);
 }
 
-std::uint64_t Crew::finished_by_all() {
-  std::uint64_t least = number_ - 1;
-  for (Rank peer = 0; peer < size(); ++peer) {
-    const Desk* const desk = peers_[peer].desk;
-    if (desk == nullptr) continue;
-    const std::uint64_t progress = desk->progress.load(std::memory_order_acquire);
-    const std::uint64_t ended = (progress >> 16) - ((progress & kLastPhase) == kLastPhase ? 0 : 1);
-    least = std::min(least, (progress >> 16) == 0 ? 0 : ended);
-  }
-  return least;
-}
-
 std::optional<std::pair<std::uint32_t, std::uint64_t>> Crew::find_own(const std::byte* data,
                                                                       std::uint64_t bytes) const {
   const loop::Turn turn(loop_);

@@ -85,8 +85,6 @@ class Crew {
   bool has_unsettled() const { return loans_->load(std::memory_order_acquire) != 0; }
 
   const Desk* own_desk() const { return desk_; }
-  // All ranks of this host have ended operations up to this.
-  std::uint64_t finished_by_all();
   // Where memory of ours lies, if all ranks of this host know the segment.
   std::optional<std::pair<std::uint32_t, std::uint64_t>> find_own(const std::byte* data,
                                                                   std::uint64_t bytes) const;

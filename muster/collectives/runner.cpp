@@ -10,6 +10,8 @@
 namespace muster::collectives::internal {
 namespace {
 
+// What a rank has for all its operations that go through windows.
+constexpr std::uint64_t kWindow = std::uint64_t{4} << 20;
 // Messages up to here are copied, so that nobody waits for them to leave.
 constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
 
@@ -19,53 +21,59 @@ Stores stores_for(const Step& step, std::uint64_t bytes) {
 
 }  // namespace
 
-Status Runner::run(const Plan& plan) {
-  MUSTER_TRY_OK(prepare(plan));
-  Status outcome = ok();
-  for (const Step& next : plan.steps) {
-    outcome = step(plan, next);
-    if (!outcome) break;
-  }
-  return finish_up(plan, outcome);
+Runner::Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& shape)
+    : crew_(crew),
+      workshop_(workshop),
+      call_(call),
+      shape_(shape),
+      input_(call.input),
+      result_(call.result) {
+  if (input_ != nullptr) input_bytes_ = input_count(shape) * size_of(call.element);
+  if (result_ != nullptr) result_bytes_ = result_count(shape) * size_of(call.element);
 }
 
-Status Runner::prepare(const Plan& plan) {
-  const Shape shape = call_.shape(crew_.size(), crew_.rank());
-  input_ = call_.input;
-  result_ = call_.result;
-  input_bytes_ = input_ != nullptr ? input_count(shape) * size_of(call_.element) : 0;
-  result_bytes_ = result_ != nullptr ? result_count(shape) * size_of(call_.element) : 0;
+Status Runner::run() {
+  if (crew_.own_desk() == nullptr) return run(plan_for(Ground::links));
+  exposures_.resize(crew_.size());
+  MUSTER_TRY_OK(make_window());
+  if (crew_.is_one_host()) {
+    MUSTER_TRY_OK(show());
+    MUSTER_TRY(const Ground ground, see_all());
+    return run(plan_for(ground));
+  }
+  const Plan plan = plan_for(Ground::hosts);
+  if (plan.is_exposed) MUSTER_TRY_OK(move_into_arena());
+  MUSTER_TRY_OK(show());
+  return run(plan);
+}
+
+Plan Runner::plan_for(Ground ground) const {
+  const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
+  const Method method =
+      ChoiceTable::standard().choose(shape_, size_of(call_.element), ground, hosts, kWindow);
+  return make_plan(shape_, method, hosts);
+}
+
+Status Runner::run(const Plan& plan) {
   const std::uint64_t scratch = plan.scratch * size_of(call_.element);
   if (workshop_.scratch.size() < scratch) workshop_.scratch.resize(scratch);
-  if (crew_.own_desk() == nullptr) return ok();
-  exposures_.resize(crew_.size());
-  MUSTER_TRY_OK(prepare_window(plan.window * size_of(call_.element)));
-  if (plan.is_exposed) MUSTER_TRY_OK(move_into_arena(plan));
-  return expose(plan);
+  if (plan.window * size_of(call_.element) > kWindow) {
+    return Error(Code::internal, "a plan wants a larger window than there is");
+  }
+  for (const Step& next : plan.steps) MUSTER_TRY_OK(step(plan, next));
+  return finish_up(plan);
 }
 
-Status Runner::prepare_window(std::uint64_t bytes) {
-  window_bytes_ = bytes;
-  if (bytes == 0) return ok();
-  const std::uint64_t finished = crew_.finished_by_all();
-  for (Workshop::Window& window : workshop_.windows) {
-    if (window.memory.size() < bytes || window.used_in > finished) continue;
-    window.used_in = number_;
-    window_ = window.memory.data();
-    return ok();
-  }
-  // Those that are too small will never do again.
-  std::erase_if(workshop_.windows, [&](const Workshop::Window& window) {
-    return window.memory.size() < bytes && window.used_in <= finished;
-  });
-  MUSTER_TRY(WritableBuffer memory, crew_.fabric().allocate(bytes));
-  window_ = memory.data();
-  workshop_.windows.push_back({std::move(memory), number_});
+// One for all operations: nobody writes its own before it has seen all others'
+// slots, and who shows one has ended the operation before.
+Status Runner::make_window() {
+  if (workshop_.window.size() > 0) return ok();
+  MUSTER_TRY(workshop_.window, crew_.fabric().allocate(kWindow));
   return ok();
 }
 
 // Where nobody may read this process, what is to be read moves to where all can.
-Status Runner::move_into_arena(const Plan&) {
+Status Runner::move_into_arena() {
   if (crew_.may_read_private()) return ok();
   const bool is_one = input_ == result_;
   if (input_bytes_ > 0 && !crew_.is_known(input_, input_bytes_)) {
@@ -84,7 +92,7 @@ Status Runner::move_into_arena(const Plan&) {
   return ok();
 }
 
-Result<Region> Runner::region_of(const std::byte* data, std::uint64_t bytes) {
+Region Runner::region_of(const std::byte* data, std::uint64_t bytes) const {
   Region region;
   if (data == nullptr || bytes == 0) return region;
   region.bytes = bytes;
@@ -92,31 +100,45 @@ Result<Region> Runner::region_of(const std::byte* data, std::uint64_t bytes) {
     region.kind = Region::Kind::arena;
     region.segment = place->first;
     region.place = place->second;
-    return region;
+  } else {
+    region.kind = Region::Kind::private_memory;
+    region.place = reinterpret_cast<std::uint64_t>(data);
   }
-  if (!crew_.may_read_private()) {
-    return Error(Code::unsupported, "the ranks of this host cannot read each other's memory");
-  }
-  region.kind = Region::Kind::private_memory;
-  region.place = reinterpret_cast<std::uint64_t>(data);
   return region;
 }
 
-Status Runner::expose(const Plan& plan) {
+Status Runner::show() {
   MUSTER_TRY(Slot* const slot, crew_.slot());
-  Exposure exposure;
-  if (plan.is_exposed) {
-    MUSTER_TRY(exposure.input, region_of(input_, input_bytes_));
-    MUSTER_TRY(exposure.result, region_of(result_, result_bytes_));
-  }
-  MUSTER_TRY(exposure.window, region_of(window_, window_bytes_));
+  const Exposure exposure{.input = region_of(input_, input_bytes_),
+                          .result = region_of(result_, result_bytes_),
+                          .window = region_of(workshop_.window.data(), kWindow)};
   std::memcpy(slot->payload, &exposure, sizeof exposure);
+  exposures_[crew_.rank()] = exposure;
   crew_.post();
   return ok();
 }
 
-Status Runner::finish_up(const Plan& plan, const Status& outcome) {
-  MUSTER_TRY_OK(outcome);
+Status Runner::see(Rank peer) {
+  if (exposures_[peer]) return ok();
+  MUSTER_TRY(const Slot* slot, crew_.peer_slot(peer));
+  std::memcpy(&exposures_[peer].emplace(), slot->payload, sizeof(Exposure));
+  return ok();
+}
+
+// Everybody sees the same, and so knows alike which methods there are.
+Result<Ground> Runner::see_all() {
+  bool is_arena = true;
+  for (Rank peer = 0; peer < crew_.size(); ++peer) {
+    MUSTER_TRY_OK(see(peer));
+    for (const Region& region : {exposures_[peer]->input, exposures_[peer]->result}) {
+      if (region.kind == Region::Kind::private_memory) is_arena = false;
+    }
+  }
+  if (is_arena) return Ground::arena;
+  return crew_.may_read_private() ? Ground::readable : Ground::windows;
+}
+
+Status Runner::finish_up(const Plan& plan) {
   if (crew_.own_desk() != nullptr && plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
   if (crew_.has_unsettled()) MUSTER_TRY_OK(crew_.settle());
   if (result_ != call_.result && result_bytes_ > 0) copy(result_, call_.result, result_bytes_);
@@ -129,7 +151,7 @@ std::byte* Runner::at(const Slice& slice) const {
     case Place::input: return const_cast<std::byte*>(input_) + offset;
     case Place::result: return result_ + offset;
     case Place::scratch: return workshop_.scratch.data() + offset;
-    case Place::window: return window_ + offset;
+    case Place::window: return workshop_.window.data() + offset;
   }
   return nullptr;
 }
@@ -196,10 +218,7 @@ void Runner::reduce(const std::byte* other, std::byte* to, std::uint64_t count, 
 Status Runner::wait(const std::vector<Rank>& group, std::uint32_t phase) {
   for (const Rank peer : group) {
     if (peer == crew_.rank()) continue;
-    if (!exposures_[peer]) {
-      MUSTER_TRY(const Slot* slot, crew_.peer_slot(peer));
-      std::memcpy(&exposures_[peer].emplace(), slot->payload, sizeof(Exposure));
-    }
+    MUSTER_TRY_OK(see(peer));
     MUSTER_TRY_OK(crew_.await_phase(peer, phase));
   }
   return ok();

@@ -11,6 +11,7 @@
 #include "muster/base/buffer.h"
 #include "muster/base/result.h"
 #include "muster/collectives/call.h"
+#include "muster/collectives/choices.h"
 #include "muster/collectives/crew.h"
 #include "muster/collectives/plan.h"
 
@@ -19,22 +20,18 @@ namespace muster::collectives::internal {
 // Memory that operations of one crew use again and again. Of the thread that
 // is inside.
 struct Workshop {
-  struct Window {
-    WritableBuffer memory;
-    std::uint64_t used_in = 0;  // The last operation that it belonged to.
-  };
-  std::vector<Window> windows;
+  WritableBuffer window;  // Others of this host read it.
   std::vector<std::byte> scratch;
   std::vector<std::byte> tiles;
 };
 
 class Runner {
  public:
-  Runner(Crew& crew, Workshop& workshop, const Call& call, std::uint64_t number)
-      : crew_(crew), workshop_(workshop), call_(call), number_(number) {}
+  // `shape` is that of `call`.
+  Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& shape);
 
   // Between Crew::begin() and Crew::end().
-  Status run(const Plan& plan);
+  Status run();
 
  private:
   // Where a slice of another rank lies.
@@ -45,11 +42,14 @@ class Runner {
     std::shared_ptr<arena::Segment> keep;
   };
 
-  Status prepare(const Plan& plan);
-  Status prepare_window(std::uint64_t bytes);
-  Status expose(const Plan& plan);
-  Result<Region> region_of(const std::byte* data, std::uint64_t bytes);
-  Status move_into_arena(const Plan& plan);
+  Plan plan_for(Ground ground) const;
+  Status run(const Plan& plan);
+  Status make_window();
+  Status show();
+  Result<Ground> see_all();
+  Region region_of(const std::byte* data, std::uint64_t bytes) const;
+  Status move_into_arena();
+  Status see(Rank peer);
   Status step(const Plan& plan, const Step& step);
   void lend_and_send(const Step& step);
   Status receive(const Step& step);
@@ -62,16 +62,14 @@ class Runner {
   std::byte* at(const Slice& slice) const;
   std::uint64_t bytes(const Slice& slice) const { return slice.count * size_of(call_.element); }
   void reduce(const std::byte* other, std::byte* to, std::uint64_t count, bool is_left);
-  Status finish_up(const Plan& plan, const Status& outcome);
+  Status finish_up(const Plan& plan);
 
   Crew& crew_;
   Workshop& workshop_;
   const Call& call_;
-  const std::uint64_t number_;
-  const std::byte* input_ = nullptr;
-  std::byte* result_ = nullptr;
-  std::byte* window_ = nullptr;
-  std::uint64_t window_bytes_ = 0;
+  const Shape& shape_;
+  const std::byte* input_;
+  std::byte* result_;
   std::uint64_t input_bytes_ = 0;
   std::uint64_t result_bytes_ = 0;
   WritableBuffer arena_input_;  // Where the caller's memory cannot be read by others.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "muster/base/result.h"
+#include "muster/collectives/communicator.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/registry.h"
@@ -42,6 +43,10 @@ class Runtime {
   // the options leave open filled in.
   Result<std::unique_ptr<msg::Proxy>> start(msg::ProxyOptions options);
   Result<std::unique_ptr<msg::Proxy>> join(msg::ProxyOptions options, const msg::Wait& wait = {});
+
+  // Any thread. As Communicator::join(), filled in likewise.
+  Result<std::unique_ptr<collectives::Communicator>> communicator(
+      collectives::CommunicatorOptions options, const msg::Wait& wait = {});
 
   loop::Loop& loop() { return *loop_; }
 

@@ -15,6 +15,8 @@
 
 namespace muster::collectives {
 
+class ChoiceTable;
+
 // How a communicator behaves; those made from it do the same.
 struct Manners {
   // Operations go on over the survivors when a member is lost: all of them
@@ -55,6 +57,8 @@ struct CommunicatorOptions {
   bool use_process_vm = true;
   // False: messages over links even where memory could be shared.
   bool use_shared_memory = true;
+  // Which method for what, the same on all ranks; null: ChoiceTable::standard().
+  const ChoiceTable* choices = nullptr;
 };
 
 }  // namespace muster::collectives

@@ -41,6 +41,11 @@ void finish(const Reduction& reduction, Element element, std::byte* to, std::siz
 
 // Copies between ranges that are the same or apart.
 void copy(const std::byte* from, std::byte* to, std::size_t bytes, Stores stores = Stores::cached);
+// For what std::copy() would else be taken for: std::byte brings it along.
+inline void copy(std::byte* from, std::byte* to, std::size_t bytes,
+                 Stores stores = Stores::cached) {
+  copy(static_cast<const std::byte*>(from), to, bytes, stores);
+}
 
 // The instruction set in use: "baseline", "avx2", "avx512".
 const char* kernel_name();

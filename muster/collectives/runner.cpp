@@ -49,8 +49,9 @@ Status Runner::run() {
 
 Plan Runner::plan_for(Ground ground) const {
   const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
-  const Method method =
-      ChoiceTable::standard().choose(shape_, size_of(call_.element), ground, hosts, kWindow);
+  const ChoiceTable* const given = crew_.fabric().options().choices;
+  const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
+  const Method method = choices.choose(shape_, size_of(call_.element), ground, hosts, kWindow);
   return make_plan(shape_, method, hosts);
 }
 
@@ -168,7 +169,7 @@ Status Runner::step(const Plan& plan, const Step& step) {
       }
       return ok();
     case Step::Kind::reduce:
-      reduce(at(step.from), at(step.to), step.to.count, step.is_left);
+      reduce(at(step.to), at(step.from), step);
       return ok();
     case Step::Kind::finish:
       if (step.to.count > 0) {
@@ -202,17 +203,16 @@ Status Runner::receive(const Step& step) {
   if (step.kind == Step::Kind::receive) {
     copy(part.data(), at(step.to), part.size());
   } else {
-    reduce(part.data(), at(step.to), step.to.count, step.is_left);
+    reduce(at(step.from), part.data(), step);
   }
   return ok();
 }
 
-void Runner::reduce(const std::byte* other, std::byte* to, std::uint64_t count, bool is_left) {
-  if (count == 0) return;
-  const std::byte* const left = is_left ? other : to;
-  const std::byte* const right = is_left ? to : other;
-  const std::byte* const sources[] = {left, right};
-  combine(call_.reduction, call_.element, sources, to, count);
+// `own` (op) `other` into the step's destination, or the reverse.
+void Runner::reduce(const std::byte* own, const std::byte* other, const Step& step) {
+  if (step.to.count == 0) return;
+  const std::byte* const sources[] = {step.is_left ? other : own, step.is_left ? own : other};
+  combine(call_.reduction, call_.element, sources, at(step.to), step.to.count);
 }
 
 Status Runner::wait(const std::vector<Rank>& group, std::uint32_t phase) {

@@ -61,7 +61,7 @@ class Runner {
   Status read(const Source& source, std::uint64_t offset, std::byte* to, std::uint64_t bytes);
   std::byte* at(const Slice& slice) const;
   std::uint64_t bytes(const Slice& slice) const { return slice.count * size_of(call_.element); }
-  void reduce(const std::byte* other, std::byte* to, std::uint64_t count, bool is_left);
+  void reduce(const std::byte* own, const std::byte* other, const Step& step);
   Status finish_up(const Plan& plan);
 
   Crew& crew_;

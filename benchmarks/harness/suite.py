@@ -39,3 +39,5 @@ class Case:
 class Suite:
     name: str
     cases: tuple[Case, ...]
+    quick: tuple[str, ...] = ()
+    """The cases of --quick; empty: all."""

@@ -1,5 +1,6 @@
 """The suites. A new one is a new entry of SUITES; nothing else has to change."""
 
+from benchmarks.harness.collectives import COLLECTIVES
 from benchmarks.harness.suite import Case, Limit, Peer, Suite
 
 NNG = Peer("nng")
@@ -59,4 +60,4 @@ COMMUNICATION = Suite(
     ),
 )
 
-SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION)}
+SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION, COLLECTIVES)}

@@ -8,14 +8,22 @@
 #include "muster/collectives/fabric.h"
 
 namespace muster::collectives::internal {
+namespace {
+
+// A part of at least so many bytes passes by reference, and brings its segment
+// along; smaller ones may be copied.
+constexpr std::size_t kSample = 4096;
+
+}  // namespace
 
 Result<WritableBuffer> Fabric::allocate(std::size_t bytes) {
   const loop::Turn turn(loop_);
   for (const auto& seat : seats_) {
     if (!seat->is_here() || !seat->shares_memory()) continue;
-    MUSTER_TRY(WritableBuffer buffer, seat->link->allocate(bytes));
+    MUSTER_TRY(WritableBuffer buffer, seat->link->allocate(std::max(bytes, kSample)));
     introduce(buffer);
-    return buffer;
+    buffer.owner()->retain();
+    return WritableBuffer(buffer.bytes().first(bytes), buffer.owner());
   }
   return WritableBuffer::on_heap(bytes);
 }
@@ -23,10 +31,9 @@ Result<WritableBuffer> Fabric::allocate(std::size_t bytes) {
 // Tells all peers of this host of the segment that `buffer` lies in, once.
 void Fabric::introduce(const WritableBuffer& buffer) {
   buffer.owner()->retain();
-  const Buffer sample(buffer.bytes().first(std::min<std::size_t>(buffer.size(), 1)),
-                      buffer.owner());
+  const Buffer sample(buffer.bytes().first(kSample), buffer.owner());
   const arena::SharedBlock* block = arena::SharedBlock::of(sample);
-  if (block == nullptr || sample.empty()) return;
+  if (block == nullptr) return;
   const std::shared_ptr<arena::Segment>& segment = block->segment();
   std::erase_if(own_segments_, [&](const OwnSegment& known) {
     if (!known.segment.expired()) return false;

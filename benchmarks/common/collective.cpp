@@ -176,7 +176,8 @@ class Timing {
   // Nanoseconds of `times` operations, from when all are ready until all are done.
   std::int64_t batch(std::uint64_t times) {
     ++round_;
-    fill(job_, parts_.rank, round_, parts_.input, parts_.result);
+    parts_.prepare ? parts_.prepare(round_)
+                   : fill(job_, parts_.rank, round_, parts_.input, parts_.result);
     parts_.barrier();
     const std::int64_t before = now_ns();
     for (std::uint64_t i = 0; i < times; ++i) {

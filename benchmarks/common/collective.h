@@ -66,7 +66,8 @@ struct CollectiveParts {
   std::function<std::uint64_t(std::uint64_t)> agree;
   // It changes its input, so that each operation needs a new one.
   bool is_destructive = false;
-  // Where the result is read where it lies: called to verify it. Else empty.
+  // Instead of fill() and verify(), where the numbers lie elsewhere. May be empty.
+  std::function<void(std::uint32_t round)> prepare;
   std::function<void(std::uint32_t round)> check;
 };
 

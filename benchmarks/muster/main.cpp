@@ -26,6 +26,9 @@ constexpr Case kCases[] = {
     {"event.push", event_push},
     {"task.shm", task_shm},
     {"task.tcp", task_tcp},
+    {"kernel.copy", kernel_copy},
+    {"kernel.sum.2", kernel_sum_two},
+    {"kernel.sum.4", kernel_sum_four},
 };
 
 }  // namespace
@@ -33,5 +36,7 @@ constexpr Case kCases[] = {
 
 int main(int argc, char** argv) {
   using namespace muster::bench;
-  return run_program(argc, argv, ours::kCases, collective_family(ours::collective, true));
+  Family family = collective_family(ours::collective, true);
+  family.has = ours::has_collective;
+  return run_program(argc, argv, ours::kCases, family);
 }

@@ -15,8 +15,10 @@ constexpr std::uint64_t kWindow = std::uint64_t{4} << 20;
 // Messages up to here are copied, so that nobody waits for them to leave.
 constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
 
-Stores stores_for(const Step& step, std::uint64_t bytes) {
-  return step.is_stream && bytes >= kStreamingBytes / 4 ? Stores::streaming : Stores::cached;
+// By the size of the whole result: a segment of it would stay in the caches, but not until it is
+// read.
+Stores stores_for(const Step& step, std::uint64_t result) {
+  return step.is_stream && result >= kStreamingBytes ? Stores::streaming : Stores::cached;
 }
 
 }  // namespace
@@ -165,12 +167,10 @@ Status Runner::step(const Plan& plan, const Step& step) {
     case Step::Kind::settle: return crew_.has_unsettled() ? crew_.settle() : ok();
     case Step::Kind::copy:
       if (step.to.count > 0 && at(step.from) != at(step.to)) {
-        copy(at(step.from), at(step.to), bytes(step.to), stores_for(step, bytes(step.to)));
+        copy(at(step.from), at(step.to), bytes(step.to), stores_for(step, result_bytes_));
       }
       return ok();
-    case Step::Kind::reduce:
-      reduce(at(step.to), at(step.from), step);
-      return ok();
+    case Step::Kind::reduce: reduce(at(step.to), at(step.from), step); return ok();
     case Step::Kind::finish:
       if (step.to.count > 0) {
         finish(call_.reduction, call_.element, at(step.to), step.to.count, crew_.size());

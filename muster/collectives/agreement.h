@@ -58,11 +58,11 @@ struct AgreementMessage {
     decided = 6,  // This is decided.
   };
   Kind kind = Kind::ask;
-  Ballot ballot;
-  Position position;                 // state.
-  Ballot accepted;                   // state: when `decision` was accepted; round 0: never.
-  std::optional<Decision> decision;  // state, propose, decided.
-  std::vector<Rank> lost;            // ask, propose: whom the sender takes for lost.
+  Ballot ballot = {};
+  Position position = {};                 // state.
+  Ballot accepted = {};                   // state: when `decision` was accepted; round 0: never.
+  std::optional<Decision> decision = {};  // state, propose, decided.
+  std::vector<Rank> lost = {};            // ask, propose: whom the sender takes for lost.
 
   friend bool operator==(const AgreementMessage&, const AgreementMessage&) = default;
 };

@@ -203,7 +203,8 @@ Status CommunicatorCore::run_alone(const Call& call) {
   if (call.result == nullptr || call.input == nullptr) return ok();
   const std::uint64_t count = call.is_uneven ? call.counts[0] : call.count;
   if (count == 0) return ok();
-  if (call.input != call.result) copy(call.input, call.result, count * size_of(call.element));
+  if (call.input != call.result)
+    collectives::copy(call.input, call.result, count * size_of(call.element));
   const bool reduces = call.operation == Operation::reduce ||
                        call.operation == Operation::all_reduce ||
                        call.operation == Operation::reduce_scatter;

@@ -81,7 +81,7 @@ Status Runner::move_into_arena() {
   const bool is_one = input_ == result_;
   if (input_bytes_ > 0 && !crew_.is_known(input_, input_bytes_)) {
     MUSTER_TRY(arena_input_, crew_.fabric().allocate(input_bytes_));
-    copy(input_, arena_input_.data(), input_bytes_);
+    collectives::copy(input_, arena_input_.data(), input_bytes_);
     input_ = arena_input_.data();
   }
   if (result_bytes_ > 0 && !crew_.is_known(result_, result_bytes_)) {
@@ -144,7 +144,8 @@ Result<Ground> Runner::see_all() {
 Status Runner::finish_up(const Plan& plan) {
   if (crew_.own_desk() != nullptr && plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
   if (crew_.has_unsettled()) MUSTER_TRY_OK(crew_.settle());
-  if (result_ != call_.result && result_bytes_ > 0) copy(result_, call_.result, result_bytes_);
+  if (result_ != call_.result && result_bytes_ > 0)
+    collectives::copy(result_, call_.result, result_bytes_);
   return ok();
 }
 
@@ -167,7 +168,8 @@ Status Runner::step(const Plan& plan, const Step& step) {
     case Step::Kind::settle: return crew_.has_unsettled() ? crew_.settle() : ok();
     case Step::Kind::copy:
       if (step.to.count > 0 && at(step.from) != at(step.to)) {
-        copy(at(step.from), at(step.to), bytes(step.to), stores_for(step, result_bytes_));
+        collectives::copy(at(step.from), at(step.to), bytes(step.to),
+                          stores_for(step, result_bytes_));
       }
       return ok();
     case Step::Kind::reduce: reduce(at(step.to), at(step.from), step); return ok();
@@ -201,7 +203,7 @@ Status Runner::receive(const Step& step) {
   }
   if (part.empty()) return ok();
   if (step.kind == Step::Kind::receive) {
-    copy(part.data(), at(step.to), part.size());
+    collectives::copy(part.data(), at(step.to), part.size());
   } else {
     reduce(at(step.from), part.data(), step);
   }

@@ -71,7 +71,7 @@ Status Runner::fetch(const Step& step) {
   MUSTER_CRASH_POINT();
   if (source.direct == nullptr) return read(source, 0, at(step.to), size);
   if (source.direct != at(step.to)) {
-    copy(source.direct, at(step.to), size, stores_for(step, result_bytes_));
+    collectives::copy(source.direct, at(step.to), size, stores_for(step, result_bytes_));
   }
   return ok();
 }

@@ -14,7 +14,9 @@
 #include "muster/msg/testing/fake_registry.h"
 #include "muster/net/driver.h"
 
-namespace muster::collectives::testing {
+namespace muster::tests {
+
+using namespace collectives;  // NOLINT(google-build-using-namespace): a test of it alone.
 
 // How ranks reach each other.
 enum class Way : std::uint8_t { inproc, shm, tcp, staged };
@@ -47,4 +49,4 @@ class LocalRanks {
   std::vector<std::unique_ptr<Communicator>> ranks_;
 };
 
-}  // namespace muster::collectives::testing
+}  // namespace muster::tests

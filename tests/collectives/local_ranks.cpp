@@ -1,11 +1,11 @@
-#include "muster/collectives/testing/local_ranks.h"
+#include "tests/collectives/local_ranks.h"
 
 #include "muster/base/check.h"
 #include "muster/drivers/inproc/inproc.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
 
-namespace muster::collectives::testing {
+namespace muster::tests {
 namespace {
 
 std::unique_ptr<net::Driver> make_driver(Way way, loop::Loop& loop) {
@@ -85,4 +85,4 @@ void LocalRanks::run(const std::function<void(Rank, Communicator&)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace muster::collectives::testing
+}  // namespace muster::tests

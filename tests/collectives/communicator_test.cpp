@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "muster/collectives/testing/local_ranks.h"
+#include "tests/collectives/local_ranks.h"
 
-namespace muster::collectives::testing {
+namespace muster::tests {
 namespace {
 
 class OverEachWay : public ::testing::TestWithParam<Way> {};
@@ -73,4 +73,4 @@ TEST_P(OverEachWay, SurvivorsHearOfALossAndGoOn) {
 }
 
 }  // namespace
-}  // namespace muster::collectives::testing
+}  // namespace muster::tests

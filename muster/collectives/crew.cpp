@@ -13,6 +13,7 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
   if (has_trouble()) return trouble_or("this communicator has ended");
   what_ = what;
   ++number_;
+  sent_.clear();
   has_complained_ = false;
   here_due_ = {};
   if (!is_one_host_ || what.deed == Deed::share || what.deed == Deed::all_share) {

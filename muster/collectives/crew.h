@@ -78,11 +78,14 @@ class Crew {
   // Messages. `part` is kept until it has left; once `settle` holds, all have.
   void send(Rank to, Buffer part);
   Result<Buffer> receive(Rank from);
-  Status settle();
+  // Until all sends of this operation but the last `but` have been let go.
+  Status settle(std::size_t but = 0);
 
   // Memory to be sent that is the caller's: settle() waits until it is let go.
   Buffer lend(std::span<const std::byte> bytes);
-  bool has_unsettled() const { return loans_->load(std::memory_order_acquire) != 0; }
+  // A send was of a copy: nobody has to wait for it.
+  void note_copied() { sent_.emplace_back(); }
+  bool has_unsettled(std::size_t but = 0) const;
 
   const Desk* own_desk() const { return desk_; }
   // Where memory of ours lies, if all ranks of this host know the segment.
@@ -215,8 +218,6 @@ class Crew {
   Desk* desk_ = nullptr;  // Null: no rank of this host but this.
   Hosts hosts_;
   std::vector<std::int64_t> pids_;
-  std::shared_ptr<std::atomic<std::uint64_t>> loans_ =
-      std::make_shared<std::atomic<std::uint64_t>>(0);
   bool is_one_host_ = false;
   bool is_crowded_ = false;  // More ranks here than processors.
   bool may_read_private_ = false;
@@ -224,6 +225,8 @@ class Crew {
   // Of the thread inside an operation.
   std::uint64_t number_ = 0;
   Description what_;
+  // Sends of this operation: true once the memory is let go; null if it was a copy.
+  std::vector<std::shared_ptr<std::atomic<bool>>> sent_;
   std::uint64_t floor_ = 0;  // All ranks of this host have ended operations up to here.
   TimePoint slow_since_{};
   TimePoint here_due_{};

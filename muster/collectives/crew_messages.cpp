@@ -23,26 +23,32 @@ constexpr std::uint32_t kMessages = 1;
 // Owns nothing; tells when nobody reads the bytes any more.
 class Loan final : public BufferOwner {
  public:
-  Loan(std::shared_ptr<std::atomic<std::uint64_t>> loans, loop::Loop& loop)
-      : loans_(std::move(loans)), loop_(loop) {
-    loans_->fetch_add(1, std::memory_order_relaxed);
-  }
+  Loan(std::shared_ptr<std::atomic<bool>> is_back, loop::Loop& loop)
+      : is_back_(std::move(is_back)), loop_(loop) {}
 
  private:
   void dispose() noexcept override {
-    const bool is_last = loans_->fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (is_last) loop_.post([] {});  // Who waits looks again.
+    is_back_->store(true, std::memory_order_release);
+    loop_.post([] {});  // Who waits looks again.
     delete this;
   }
 
-  const std::shared_ptr<std::atomic<std::uint64_t>> loans_;
+  const std::shared_ptr<std::atomic<bool>> is_back_;
   loop::Loop& loop_;
 };
 
 }  // namespace
 
 Buffer Crew::lend(std::span<const std::byte> bytes) {
-  return {bytes, new Loan(loans_, loop_)};  // NOLINT(cppcoreguidelines-owning-memory): its own.
+  sent_.push_back(std::make_shared<std::atomic<bool>>(false));
+  return {bytes, new Loan(sent_.back(), loop_)};  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+bool Crew::has_unsettled(std::size_t but) const {
+  for (std::size_t i = 0; i + but < sent_.size(); ++i) {
+    if (sent_[i] != nullptr && !sent_[i]->load(std::memory_order_acquire)) return true;
+  }
+  return false;
 }
 
 void Crew::send(Rank to, Buffer part) {
@@ -140,8 +146,8 @@ void Crew::recall() {
   }
 }
 
-Status Crew::settle() {
-  return await_messages([this] { return !has_unsettled(); });
+Status Crew::settle(std::size_t but) {
+  return await_messages([this, but] { return !has_unsettled(but); });
 }
 
 Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,

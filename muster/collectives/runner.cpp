@@ -165,7 +165,8 @@ Status Runner::step(const Plan& plan, const Step& step) {
     case Step::Kind::send: lend_and_send(step); return ok();
     case Step::Kind::receive:
     case Step::Kind::receive_reduce: return receive(step);
-    case Step::Kind::settle: return crew_.has_unsettled() ? crew_.settle() : ok();
+    case Step::Kind::settle:
+      return crew_.has_unsettled(step.phase) ? crew_.settle(step.phase) : ok();
     case Step::Kind::copy:
       if (step.to.count > 0 && at(step.from) != at(step.to)) {
         collectives::copy(at(step.from), at(step.to), bytes(step.to),
@@ -191,7 +192,10 @@ Status Runner::step(const Plan& plan, const Step& step) {
 
 void Runner::lend_and_send(const Step& step) {
   const std::span<const std::byte> slice(at(step.from), bytes(step.from));
-  if (slice.size() <= kCopied) return crew_.send(step.peer, Buffer::copy_of(slice));
+  if (slice.size() <= kCopied) {
+    crew_.note_copied();
+    return crew_.send(step.peer, Buffer::copy_of(slice));
+  }
   crew_.send(step.peer, crew_.lend(slice));
 }
 

@@ -15,7 +15,7 @@ class OverEachWay : public ::testing::TestWithParam<Way> {};
 
 INSTANTIATE_TEST_SUITE_P(Communicator, OverEachWay,
                          ::testing::Values(Way::inproc, Way::shm, Way::tcp, Way::staged),
-                         [](const auto& info) { return name(info.param); });
+                         [](const auto& one) { return name(one.param); });
 
 TEST_P(OverEachWay, ASumReachesEverybody) {
   LocalRanks ranks(GetParam(), 4);

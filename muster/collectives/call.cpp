@@ -25,6 +25,7 @@ Shape Call::shape(Rank ranks, Rank rank) const {
   made.is_commutative = reduction.is_commutative();
   made.has_finish = reduction.has_finish();
   if (!is_uneven) return made;
+  made.is_even = false;
   made.blocks = Blocks::uneven(counts);
   if (operation != Operation::all_to_all) return made;
   made.receives = Blocks::uneven(receives);

@@ -29,7 +29,7 @@ CommunicatorCore::CommunicatorCore(std::shared_ptr<Crew> crew, const Manners& ma
 
 CommunicatorCore::~CommunicatorCore() {
   is_closing_ = true;
-  crew_->cancel();
+  crew_->close();
   if (has_worker_) worker_.reset();
 }
 

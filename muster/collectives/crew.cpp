@@ -11,6 +11,12 @@ namespace muster::collectives::internal {
 
 Result<std::uint64_t> Crew::begin(const Description& what) {
   if (has_trouble()) return trouble_or("this communicator has ended");
+  if (has_departures_.load(std::memory_order_acquire)) {
+    for (Rank peer = 0; peer < size(); ++peer) {
+      // Who took part in this one before it left has left what it brought.
+      if (peers_[peer].left_after.load(std::memory_order_acquire) <= number_) return departed(peer);
+    }
+  }
   what_ = what;
   ++number_;
   sent_.clear();
@@ -38,7 +44,7 @@ Result<Slot*> Crew::slot() {
     for (Rank peer = 0; peer < size(); ++peer) {
       const Desk* const desk = peers_[peer].desk;
       if (desk == nullptr) continue;
-      MUSTER_TRY_OK(await(desk->progress, progress_of(wanted, kLastPhase)));
+      MUSTER_TRY_OK(await(peer, desk->progress, progress_of(wanted, kLastPhase)));
     }
     floor_ = wanted;
   }
@@ -57,7 +63,7 @@ void Crew::post() {
 
 Result<const Slot*> Crew::peer_slot(Rank peer) {
   const Slot& slot = peers_[peer].desk->slots[Slot::index(number_)];
-  MUSTER_TRY_OK(await(slot.number, number_));
+  MUSTER_TRY_OK(await(peer, slot.number, number_));
   const std::uint64_t number = slot.number.load(std::memory_order_acquire);
   const Description theirs = slot.what;
   if (theirs == what_ && number == number_) return &slot;
@@ -72,7 +78,7 @@ void Crew::publish(std::uint32_t phase) {
 }
 
 Status Crew::await_phase(Rank peer, std::uint32_t phase) {
-  return await(peers_[peer].desk->progress, progress_of(number_, phase));
+  return await(peer, peers_[peer].desk->progress, progress_of(number_, phase));
 }
 
 // A rank that gave the operation up may write its memory again. It says so
@@ -82,18 +88,16 @@ Status Crew::check_unspoilt() {
   for (Rank peer = 0; peer < size(); ++peer) {
     const Desk* const desk = peers_[peer].desk;
     if (desk == nullptr || desk->aborted.load(std::memory_order_acquire) == 0) continue;
-    // The reason comes by the link.
-    loop_.wait_until([this] { return has_trouble(); }, loop_.now() + std::chrono::seconds(1));
-    return trouble_or("another rank gave the operation up");
+    return await_trouble("another rank gave the operation up");
   }
   return ok();
 }
 
 void Crew::end() {
   if (desk_ != nullptr) {
-    // Nobody is woken for this: who waits for a slot to become free looks again soon.
-    desk_->progress.store(progress_of(number_, kLastPhase), std::memory_order_release);
+    desk_->progress.store(progress_of(number_, kLastPhase), std::memory_order_seq_cst);
     MUSTER_CRASH_POINT();
+    wake_readers(desk_->progress);
   }
   inside_.store(0, std::memory_order_release);
 }
@@ -115,7 +119,7 @@ Result<std::shared_ptr<arena::Segment>> Crew::segment(Rank peer, std::uint32_t n
     if (std::shared_ptr<arena::Segment> mapped = segment.lock()) return mapped;
   }
   std::shared_ptr<arena::Segment> found;
-  MUSTER_TRY_OK(await_messages([&] {
+  MUSTER_TRY_OK(await_messages(peer, [&] {
     const auto& segments = seats_[peer]->segments;
     const auto there = segments.find(number);
     if (there != segments.end()) found = there->second;

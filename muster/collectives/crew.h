@@ -105,8 +105,11 @@ class Crew {
   std::optional<Error> trouble() const;
   std::vector<Rank> lost() const;
   std::vector<Rank> waiting_for() const;
-  // Ends what is under way.
-  void cancel();
+  // Ends what is under way, and tells the others that nothing more will come.
+  void close();
+  // True once there is trouble; waits a little for it. For who has found that
+  // another rank is gone, and not yet why.
+  Error await_trouble(std::string_view instead);
 
   // Elastic: while it is in no call, others are answered for it.
   void enter_call();
@@ -155,6 +158,8 @@ class Crew {
     const Desk* desk = nullptr;           // Null: not of this host.
     std::uint64_t finished = 0;           // Operations that it is known to have ended.
     std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
+    // The last operation that it took part in, once it has closed its end.
+    std::atomic<std::uint64_t> left_after{UINT64_MAX};
     std::vector<std::pair<std::uint32_t, std::weak_ptr<arena::Segment>>> segments;
   };
   struct Trouble {
@@ -174,10 +179,15 @@ class Crew {
   void find_hosts(const std::vector<std::vector<bool>>& shares);
 
   // Waiting (crew_wait.cpp).
-  Status await(const Word& word, std::uint64_t wanted);
-  Status await_slowly(const Word& word, std::uint64_t wanted);
-  Status sleep_on(const Word& word, std::uint64_t wanted);
-  Status await_messages(const std::function<bool()>& done);
+  // A word of `peer`'s.
+  Status await(Rank peer, const Word& word, std::uint64_t wanted);
+  Status await_slowly(Rank peer, const Word& word, std::uint64_t wanted);
+  Status sleep_on(Rank peer, const Word& word, std::uint64_t wanted);
+  // From `peer`, if from one.
+  Status await_messages(std::optional<Rank> peer, const std::function<bool()>& done);
+  bool has_left(Rank peer) const {
+    return peers_[peer].left_after.load(std::memory_order_acquire) != UINT64_MAX;
+  }
   Status check_time();
   void wake_readers(const Word& word);
   void wake_own();
@@ -191,6 +201,8 @@ class Crew {
   Error mismatch(Rank peer, const Description& theirs, std::uint64_t number) const;
   void take_abort(Rank from, const Note& note, const wire::Frame& frame);
   void take_here(Rank from, const Note& note);
+  void take_leave(Rank from, const Note& note);
+  Error departed(Rank peer) const;
 
   // Agreeing (crew_agree.cpp).
   void take_agreement(Rank from, const wire::Frame& frame);
@@ -235,8 +247,9 @@ class Crew {
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
   std::atomic<const Word*> sleeping_on_{nullptr};
   std::atomic<bool> has_trouble_{false};
-  std::atomic<bool> is_busy_{true};  // In a call of the user's. Elastic.
-  Position idle_position_;           // Else how far it has come.
+  std::atomic<bool> has_departures_{false};  // Somebody has closed its end.
+  std::atomic<bool> is_busy_{true};          // In a call of the user's. Elastic.
+  Position idle_position_;                   // Else how far it has come.
 
   // Under the baton.
   std::optional<Trouble> trouble_;

@@ -69,7 +69,12 @@ void Crew::take_early() {
 void Crew::feed_losses() {
   for (Rank rank = 0; rank < size(); ++rank) {
     const Seat* const seat = seats_[rank].get();
-    if (seat != nullptr && seat->lost) agreement_->lose(rank, seat->is_surely_lost());
+    if (seat == nullptr) continue;
+    if (has_left(rank)) {
+      agreement_->lose(rank, true);
+    } else if (seat->lost) {
+      agreement_->lose(rank, seat->is_surely_lost());
+    }
   }
 }
 

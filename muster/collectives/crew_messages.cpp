@@ -119,7 +119,7 @@ void Crew::confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t b
 
 Result<Buffer> Crew::receive(Rank from) {
   Stream& stream = peers_[from].operations;
-  MUSTER_TRY_OK(await_messages([&] { return !stream.in.empty(); }));
+  MUSTER_TRY_OK(await_messages(from, [&] { return !stream.in.empty(); }));
   const loop::Turn turn(loop_);
   Incoming& next = stream.in.front();
   if (next.number != number_ || next.what != what_) return mismatch(from, next.what, next.number);
@@ -147,7 +147,7 @@ void Crew::recall() {
 }
 
 Status Crew::settle(std::size_t but) {
-  return await_messages([this, but] { return !has_unsettled(but); });
+  return await_messages(std::nullopt, [this, but] { return !has_unsettled(but); });
 }
 
 Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,
@@ -160,13 +160,15 @@ Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, B
   Stream& stream = peers_[to].messages;
   const std::uint64_t cost = part.size() + kMessageCost;
   const auto waited = msg::internal::wait_for(loop_, wait, [&] {
-    return has_trouble() || (stream.out.empty() &&
-                             (stream.unconfirmed == 0 || stream.unconfirmed + cost <= kAllowance));
+    return has_trouble() || has_left(to) ||
+           (stream.out.empty() &&
+            (stream.unconfirmed == 0 || stream.unconfirmed + cost <= kAllowance));
   });
   if (waited != msg::internal::Waited::done) {
     return msg::internal::why_not(waited, fmt::format("send to rank {}", to));
   }
   if (has_trouble()) return trouble_or("the communicator has ended");
+  if (has_left(to)) return departed(to);
   const loop::Turn turn(loop_);
   const Note note{.kind = NoteKind::message, .tag = tag, .context = context_, .what = what};
   stream.out.push_back({note, std::move(part), cost});
@@ -181,13 +183,15 @@ Result<Buffer> Crew::receive_message(Rank from, std::uint32_t tag, Description& 
     return std::ranges::find_if(stream.in, [&](const Incoming& one) { return one.number == tag; });
   };
   const auto waited = msg::internal::wait_for(
-      loop_, wait, [&] { return has_trouble() || find() != stream.in.end(); });
+      loop_, wait, [&] { return has_trouble() || find() != stream.in.end() || has_left(from); });
   if (waited != msg::internal::Waited::done) {
     return msg::internal::why_not(waited, fmt::format("receive from rank {}", from));
   }
   const loop::Turn turn(loop_);
   const auto found = find();
-  if (found == stream.in.end()) return trouble_or("the communicator has ended");
+  if (found == stream.in.end()) {
+    return has_trouble() ? trouble_or("the communicator has ended") : departed(from);
+  }
   Buffer part = std::move(found->part);
   what = found->what;
   stream.in.erase(found);

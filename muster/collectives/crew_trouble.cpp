@@ -25,9 +25,12 @@ std::optional<Rank> Crew::rank_of(const Seat& seat) const {
 void Crew::lose(Seat& seat) {
   const std::optional<Rank> rank = rank_of(seat);
   if (!rank) return;
+  const bool is_news = !has_left(*rank);  // Else it has closed its end before.
   const std::string why = seat.lost ? seat.lost->message() : "it did not come up";
-  set_trouble(Error(Code::unavailable, fmt::format("rank {} ({}) was lost: {}; shrink() to go on",
-                                                   *rank, seat.name, why)));
+  if (is_news) {
+    set_trouble(Error(Code::unavailable, fmt::format("rank {} ({}) was lost: {}; shrink() to go on",
+                                                     *rank, seat.name, why)));
+  }
   // Nothing more will leave for it.
   for (Stream* const stream : {&peers_[*rank].operations, &peers_[*rank].messages}) {
     stream->out.clear();
@@ -44,9 +47,33 @@ void Crew::set_trouble(Error why) {
   wake_own();
 }
 
-void Crew::cancel() {
+void Crew::close() {
   const loop::Turn turn(loop_);
   set_trouble(Error(Code::cancelled, "the communicator was closed on this rank"));
+  const Note note{.kind = NoteKind::leave, .context = context_, .number = number_};
+  for (const auto& seat : seats_) {
+    if (seat != nullptr && seat->is_here()) static_cast<void>(seat->send(note));
+  }
+}
+
+void Crew::take_leave(Rank from, const Note& note) {
+  if (has_left(from)) return;
+  peers_[from].left_after.store(note.number, std::memory_order_release);
+  has_departures_.store(true, std::memory_order_release);
+  wake_own();
+  if (agreement_ == nullptr) return;
+  feed_losses();
+  send_agreement();
+}
+
+Error Crew::departed(Rank peer) const {
+  return {Code::unavailable,
+          fmt::format("rank {} has left the communicator; shrink() to go on", peer)};
+}
+
+Error Crew::await_trouble(std::string_view instead) {
+  loop_.wait_until([this] { return has_trouble(); }, loop_.now() + std::chrono::seconds(1));
+  return trouble_or(instead);
 }
 
 std::optional<Error> Crew::trouble() const {
@@ -64,7 +91,7 @@ std::vector<Rank> Crew::lost() const {
   const loop::Turn turn(loop_);
   std::vector<Rank> lost;
   for (Rank rank = 0; rank < size(); ++rank) {
-    if (seats_[rank] != nullptr && seats_[rank]->lost) lost.push_back(rank);
+    if (seats_[rank] != nullptr && (seats_[rank]->lost || has_left(rank))) lost.push_back(rank);
   }
   return lost;
 }
@@ -114,6 +141,7 @@ void Crew::take_abort(Rank from, const Note& note, const wire::Frame& frame) {
   const bool is_ours = code == Code::invalid || code == Code::timeout || code == Code::unavailable;
   set_trouble(Error(is_ours ? code : Code::failed,
                     fmt::format("{} (told by rank {})", frame.parts[0].text(), from)));
+  trouble_->is_told = true;
 }
 
 // Who is elsewhere tells where; who is in another call at the same place has called wrongly.
@@ -132,6 +160,7 @@ bool Crew::take(Seat& seat, const Note& note, wire::Frame& frame) {
     case NoteKind::credit: take_credit(*from, note); break;
     case NoteKind::abort: take_abort(*from, note, frame); break;
     case NoteKind::here: take_here(*from, note); break;
+    case NoteKind::leave: take_leave(*from, note); break;
     case NoteKind::agree: take_agreement(*from, frame); break;
     default: break;
   }

@@ -46,12 +46,12 @@ void wake_all(const Word& word) {
 
 }  // namespace
 
-Status Crew::await(const Word& word, std::uint64_t wanted) {
+Status Crew::await(Rank peer, const Word& word, std::uint64_t wanted) {
   if (word.load(std::memory_order_acquire) >= wanted) return ok();
-  return await_slowly(word, wanted);
+  return await_slowly(peer, word, wanted);
 }
 
-Status Crew::await_slowly(const Word& word, std::uint64_t wanted) {
+Status Crew::await_slowly(Rank peer, const Word& word, std::uint64_t wanted) {
   if (!is_crowded_) {
     for (int look = 0; look < kSpins; ++look) {
       if (word.load(std::memory_order_acquire) >= wanted) return ok();
@@ -60,18 +60,20 @@ Status Crew::await_slowly(const Word& word, std::uint64_t wanted) {
   }
   for (int look = 0; look < kYields; ++look) {
     if (word.load(std::memory_order_acquire) >= wanted) return ok();
-    if (has_trouble()) break;
+    if (has_trouble() || has_left(peer)) break;
     sched_yield();
   }
-  return sleep_on(word, wanted);
+  return sleep_on(peer, word, wanted);
 }
 
-Status Crew::sleep_on(const Word& word, std::uint64_t wanted) {
+Status Crew::sleep_on(Rank peer, const Word& word, std::uint64_t wanted) {
   slow_since_ = loop_.now();
   for (;;) {
+    const bool is_left = has_left(peer);  // Before the look: what it wrote, it wrote before.
     std::uint64_t value = word.load(std::memory_order_acquire);
     if (value >= wanted) return ok();
     if (has_trouble()) return trouble_or("the operation was given up");
+    if (is_left) return departed(peer);
     if (Status in_time = check_time(); !in_time) return in_time;
     if (!is_one_host_) {
       // Messages may have to move meanwhile.
@@ -83,7 +85,7 @@ Status Crew::sleep_on(const Word& word, std::uint64_t wanted) {
     desk_->is_asleep.store(1, std::memory_order_seq_cst);
     sleeping_on_.store(&word, std::memory_order_seq_cst);
     value = word.load(std::memory_order_seq_cst);
-    if (value < wanted && !has_trouble()) sleep_while(word, value, kSlice);
+    if (value < wanted && !has_trouble() && !has_left(peer)) sleep_while(word, value, kSlice);
     sleeping_on_.store(nullptr, std::memory_order_seq_cst);
     desk_->is_asleep.store(0, std::memory_order_relaxed);
   }
@@ -105,14 +107,16 @@ void Crew::wake_own() {
   if (const Word* const word = sleeping_on_.load(std::memory_order_seq_cst)) wake_all(*word);
 }
 
-Status Crew::await_messages(const std::function<bool()>& done) {
-  const auto is_over = [&] { return done() || has_trouble(); };
+Status Crew::await_messages(std::optional<Rank> peer, const std::function<bool()>& done) {
+  const auto is_left = [&] { return peer && has_left(*peer); };
+  const auto is_over = [&] { return done() || has_trouble() || is_left(); };
   slow_since_ = loop_.now();
   while (!loop_.wait_until(is_over, loop_.now() + kHereAfter)) {
     if (Status in_time = check_time(); !in_time) return in_time;
   }
   const loop::Turn turn(loop_);
   if (done()) return ok();
+  if (!has_trouble() && is_left()) return departed(*peer);
   return trouble_or("the operation was given up");
 }
 

@@ -222,7 +222,10 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
     case NoteKind::segment: return take_segment(seat, note, frame);
     case NoteKind::forget: seat.segments.erase(static_cast<std::uint32_t>(note.value)); return;
     case NoteKind::welcome: return take_welcome(note, frame);
-    case NoteKind::leave: seat.has_left = true; return lose(seat, Error(Code::unavailable, ""));
+    case NoteKind::leave:
+      if (note.context != 0) break;  // One crew's.
+      seat.has_left = true;
+      return lose(seat, Error(Code::unavailable, ""));
     default: break;
   }
   const auto [first, last] = crews_.equal_range(note.context);

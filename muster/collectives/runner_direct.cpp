@@ -61,7 +61,7 @@ Result<Runner::Source> Runner::find(Rank peer, const Slice& slice) {
 Status Runner::read(const Source& source, std::uint64_t offset, std::byte* to,
                     std::uint64_t bytes) {
   if (read_memory(source.pid, source.address + offset, to, bytes)) return ok();
-  return Error(Code::unavailable, "the memory of another rank is gone");
+  return crew_.await_trouble("the memory of another rank is gone");
 }
 
 Status Runner::fetch(const Step& step) {

@@ -131,7 +131,7 @@ class Rank {
   bool reads_in_place() const {
     const bool is_shared =
         job_.operation == Collective::broadcast || job_.operation == Collective::allgather;
-    return job_.is_arena && is_shared && job_.largest_bytes() >= std::size_t{1} << 20;
+    return job_.is_arena && is_shared && job_.largest_bytes() >= std::size_t{16} << 20;
   }
 
   // What others have is read as a whole; what is added up keeps it from being left out.

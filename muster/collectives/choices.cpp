@@ -27,6 +27,19 @@ constexpr std::array kPlain{Algorithm::hierarchical, Algorithm::direct, Algorith
                             Algorithm::ring,         Algorithm::tree,   Algorithm::rabenseifner,
                             Algorithm::pairwise,     Algorithm::linear, Algorithm::doubling};
 
+// The largest segment that goes with windows of `window` bytes; 0: any.
+std::uint64_t most_of_window(const Shape& shape, Algorithm algorithm, std::uint64_t window) {
+  switch (algorithm) {
+    // Two cells of a segment, and two of a share of it.
+    case Algorithm::staged:
+    case Algorithm::hierarchical: return std::max<std::uint64_t>(window / 4, 4096);
+    // Two cells of a share.
+    case Algorithm::direct:
+      return shape.operation == Operation::reduce ? std::max<std::uint64_t>(window / 2, 4096) : 0;
+    default: return 0;
+  }
+}
+
 // Phases of an operation are numbered in few bits by those who run plans.
 constexpr std::uint64_t kMostSegments = 16384;
 
@@ -112,12 +125,8 @@ Method ChoiceTable::choose(const Shape& shape, std::size_t size, Ground ground, 
   } else {
     method.algorithm = *std::find_if(kPlain.begin(), kPlain.end(), can_be);
   }
-  if (method.algorithm != Algorithm::direct && method.algorithm != Algorithm::flat) {
-    // Two cells of a segment, and two of a share of it.
-    const std::uint64_t most = std::max<std::uint64_t>(window / 4, 4096);
-    const bool stages =
-        method.algorithm == Algorithm::staged || method.algorithm == Algorithm::hierarchical;
-    if (stages && (segment == 0 || segment > most)) segment = most;
+  if (const std::uint64_t most = most_of_window(shape, method.algorithm, window); most > 0) {
+    if (segment == 0 || segment > most) segment = most;
   }
   if (segment != 0) segment = std::max(segment, bytes / kMostSegments);
   method.segment = segment == 0 ? 0 : std::max<std::uint64_t>(segment / size, 1);

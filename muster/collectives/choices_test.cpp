@@ -51,6 +51,24 @@ TEST(ChoiceTable, KeepsSegmentsWithinTheWindowsAndFewEnough) {
   EXPECT_LT(4096 * kMega / ChoiceTable::standard().choose(huge, 8, Ground::links).segment, 20000U);
 }
 
+TEST(ChoiceTable, KeepsAllPlansWithinTheWindow) {
+  constexpr std::uint64_t window = 4 * kMega;
+  for (const Operation operation : kOperations) {
+    for (const Ground ground : {Ground::arena, Ground::readable, Ground::windows}) {
+      for (const Rank ranks : {2U, 3U, 8U, 33U}) {
+        for (const std::uint64_t count : {std::uint64_t{1000}, kMega, 64 * kMega}) {
+          const Shape shape = Shape::equal(operation, ranks, 1, count);
+          for (const std::size_t size : {1U, 8U}) {
+            const Method method = ChoiceTable::standard().choose(shape, size, ground, {}, window);
+            EXPECT_LE(make_plan(shape, method).window * size, window)
+                << name(operation) << " " << name(ground) << " " << ranks << " " << count;
+          }
+        }
+      }
+    }
+  }
+}
+
 RC_GTEST_PROP(ChoiceTable, HasAPlanForEverything, ()) {
   Shape shape;
   shape.operation = *rc::gen::elementOf(std::vector(kOperations.begin(), kOperations.end()));

@@ -18,7 +18,7 @@ using Fold = void (*)(const std::byte* const* sources, std::size_t number, std::
                       std::size_t count, std::size_t contributors);
 using Finish = void (*)(std::byte* to, std::size_t count, std::size_t contributors);
 // `to` is at a multiple of 64, `bytes` is one.
-using Stream = void (*)(const std::byte* from, std::byte* to, std::size_t bytes);
+using Move = void (*)(const std::byte* from, std::byte* to, std::size_t bytes);
 
 struct KernelTable {
   const char* name = "";
@@ -26,7 +26,8 @@ struct KernelTable {
   // 0 or 1 for one source too; others have nothing to finish.
   Fold fold[kKinds][kElements] = {};
   Finish finish[kKinds][kElements] = {};  // Null: nothing is to be done.
-  Stream stream = nullptr;
+  Move stream = nullptr;  // With stores that bypass the caches; they are not ordered.
+  Move copy = nullptr;
 };
 
 extern const KernelTable kBaselineKernels;

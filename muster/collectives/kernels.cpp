@@ -18,6 +18,7 @@ using internal::KernelTable;
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kTileBytes = 8192;
+constexpr std::size_t kOwnCopy = 1024;     // Bytes from which on we copy ourselves.
 constexpr std::size_t kMostStreamed = 64;  // Sources at a time; more are stored as usual.
 
 const KernelTable& best_table() {
@@ -137,15 +138,19 @@ void finish(const Reduction& reduction, Element element, std::byte* to, std::siz
 
 void copy(const std::byte* from, std::byte* to, std::size_t bytes, Stores stores) {
   if (from == to || bytes == 0) return;
-  const std::size_t head = std::min(to_line(to), bytes);
-  const std::size_t lines = (bytes - head) / kLine * kLine;
-  if (stores == Stores::cached || lines == 0) {
+  if (bytes < kOwnCopy) {
     std::memcpy(to, from, bytes);
     return;
   }
+  const std::size_t head = to_line(to);
+  const std::size_t lines = (bytes - head) / kLine * kLine;
   std::memcpy(to, from, head);
-  table().stream(from + head, to + head, lines);
-  order_streaming_stores();
+  if (stores == Stores::streaming) {
+    table().stream(from + head, to + head, lines);
+    order_streaming_stores();
+  } else {
+    table().copy(from + head, to + head, lines);
+  }
   const std::size_t done = head + lines;
   std::memcpy(to + done, from + done, bytes - done);
 }

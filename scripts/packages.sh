@@ -16,5 +16,5 @@ debian_packages=(
   # A Redis that tests of its registry start, and certificates for it.
   redis-server openssl
   # The peers that scripts/bench measures against; libzmq, above, is one more.
-  libnng-dev
+  libnng-dev openmpi-bin libopenmpi-dev libgloo-dev
 )

@@ -1,5 +1,6 @@
 """The suites. A new one is a new entry of SUITES; nothing else has to change."""
 
+from benchmarks.harness.collectives import COLLECTIVES
 from benchmarks.harness.suite import Case, Limit, Peer, Suite
 
 NNG = Peer("nng")
@@ -89,4 +90,4 @@ PYTHON = Suite(
     language="python",
 )
 
-SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION, PYTHON)}
+SUITES = {suite.name: suite for suite in (DRIVERS, COMMUNICATION, COLLECTIVES, PYTHON)}

@@ -1,24 +1,10 @@
 #include "benchmarks/muster/group.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/registries/embedded/embedded.h"
 
 namespace muster::bench::ours {
-
-Folder::Folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "muster-bench-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) fail_errno("make a folder");
-  path_ = pattern;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Member::Member(Over over, const std::string& folder, const std::string& type,
                const std::string& name, std::vector<msg::Expected> expected)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "benchmarks/common/fail.h"
+#include "benchmarks/muster/folder.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/registry.h"
@@ -18,19 +19,6 @@ T must(Result<T> result) {
   if (!result) fail(result.error().describe());
   return *std::move(result);
 }
-
-// A folder for the registry that goes with the benchmark.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 enum class Over { shm, tcp };
 

@@ -203,6 +203,8 @@ class Proxy {
   Report report() const;
 
   loop::Loop& loop() const;
+  // As they were given, with the name filled in.
+  const ProxyOptions& options() const;
 
  private:
   friend class EventDispatcher;

@@ -1,0 +1,249 @@
+// Agreements under every order of messages and losses that a small group can have.
+
+#include "muster/collectives/agreement.h"
+
+#include <deque>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace muster::collectives {
+namespace {
+
+// Ranks that agree, with a queue between each two of them. The test says what
+// happens next.
+class Group {
+ public:
+  explicit Group(const std::vector<Position>& positions) {
+    const auto ranks = static_cast<Rank>(positions.size());
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      members_.emplace_back(ranks, rank, positions[rank]);
+      decisions_.emplace_back();
+    }
+    alive_.assign(ranks, true);
+    for (Rank rank = 0; rank < ranks; ++rank) flush(rank);
+  }
+
+  Rank size() const { return static_cast<Rank>(members_.size()); }
+  bool is_alive(Rank rank) const { return alive_[rank]; }
+  // Decisions of the dead count too: they may have returned.
+  const std::optional<Decision>& decision(Rank rank) const { return decisions_[rank]; }
+  bool is_excluded(Rank rank) const { return members_[rank].is_excluded(); }
+
+  // Pairs whose oldest message can arrive now.
+  std::vector<std::pair<Rank, Rank>> deliverable() const {
+    std::vector<std::pair<Rank, Rank>> found;
+    for (const auto& [between, queue] : queues_) {
+      if (!queue.empty() && alive_[between.second]) found.push_back(between);
+    }
+    return found;
+  }
+
+  void deliver(std::pair<Rank, Rank> between) {
+    const AgreementMessage message = queues_[between].front();
+    queues_[between].pop_front();
+    // As it travels.
+    const auto again = decode_agreement(encode(message), size());
+    ASSERT_TRUE(again);
+    ASSERT_EQ(*again, message);
+    members_[between.second].receive(between.first, *again);
+    flush(between.second);
+  }
+
+  // What it has sent so far still arrives, up to `keep` messages of each queue;
+  // the others hear of its end after that, in any order.
+  void kill(Rank rank, std::size_t keep) {
+    alive_[rank] = false;
+    for (auto& [between, queue] : queues_) {
+      if (between.first == rank && queue.size() > keep) queue.resize(keep);
+      if (between.second == rank) queue.clear();
+    }
+    for (Rank other = 0; other < size(); ++other) {
+      if (other != rank) unheard_.emplace_back(other, rank);
+    }
+  }
+
+  // Losses whose news can arrive now: all messages of the lost came before.
+  std::vector<std::pair<Rank, Rank>> news() const {
+    std::vector<std::pair<Rank, Rank>> found;
+    for (const auto& [hearer, lost] : unheard_) {
+      const auto queue = queues_.find({lost, hearer});
+      if (alive_[hearer] && (queue == queues_.end() || queue->second.empty())) {
+        found.emplace_back(hearer, lost);
+      }
+    }
+    return found;
+  }
+  void hear(std::pair<Rank, Rank> news, bool is_certain = true) {
+    std::erase(unheard_, news);
+    members_[news.first].lose(news.second, is_certain);
+    flush(news.first);
+  }
+
+  // No two ranks, dead ones among them, have decided differently.
+  void expect_agreement() const {
+    const Decision* first = nullptr;
+    for (const auto& decision : decisions_) {
+      if (!decision) continue;
+      if (first == nullptr) first = &*decision;
+      ASSERT_EQ(*decision, *first);
+    }
+  }
+
+ private:
+  void flush(Rank rank) {
+    for (const Agreement::Outgoing& out : members_[rank].take_outgoing()) {
+      if (alive_[out.to]) queues_[{rank, out.to}].push_back(out.message);
+    }
+    decisions_[rank] = members_[rank].decision();
+  }
+
+  std::vector<Agreement> members_;
+  std::vector<std::optional<Decision>> decisions_;
+  std::vector<bool> alive_;
+  std::map<std::pair<Rank, Rank>, std::deque<AgreementMessage>> queues_;
+  std::vector<std::pair<Rank, Rank>> unheard_;  // Who, of whom.
+};
+
+// Does what can be done, in an order that `choose` gives, until nothing is left;
+// before each step, whatever `before` does.
+template <class Choose, class Before>
+void settle(Group& group, Choose choose, Before before, int limit = 10000) {
+  for (int step = 0; step < limit; ++step) {
+    before(step);
+    const auto messages = group.deliverable();
+    const auto news = group.news();
+    if (messages.empty() && news.empty()) return;
+    const std::size_t pick = choose(messages.size() + news.size());
+    if (pick < messages.size()) {
+      group.deliver(messages[pick]);
+    } else {
+      group.hear(news[pick - messages.size()]);
+    }
+    group.expect_agreement();
+  }
+  FAIL() << "it does not come to an end";
+}
+
+std::vector<Position> positions(Rank ranks) {
+  std::vector<Position> made;
+  for (Rank rank = 0; rank < ranks; ++rank) made.push_back({10 + rank, 11 + rank});
+  return made;
+}
+
+void expect_all_decided(const Group& group) {
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    if (group.is_alive(rank)) {
+      EXPECT_TRUE(group.decision(rank)) << rank;
+    }
+  }
+}
+
+TEST(Agreement, AllWhoAreLeftDecideOnThemselvesAndHowFarTheyCame) {
+  Group group(positions(4));
+  group.kill(1, 0);
+  settle(group, [](std::size_t) { return 0; }, [](int) {});
+  expect_all_decided(group);
+  // Rank 1 was heard of before anybody had asked it.
+  const Decision expected{{0, 2, 3}, 10, 13, 11};
+  EXPECT_EQ(group.decision(0), expected);
+}
+
+TEST(Agreement, OneRankDecidesAlone) {
+  const Agreement alone(1, 0, {5, 5});
+  ASSERT_TRUE(alone.decision());
+  EXPECT_EQ(alone.decision()->survivors, std::vector<Rank>{0});
+}
+
+// Every rank is killed after every step, with every number of its messages still
+// on their way, and then another one after every later step.
+TEST(Agreement, NoKillAtAnyStepMakesRanksDecideDifferently) {
+  std::uint64_t scenarios = 0;
+  for (const Rank ranks : {2U, 3U, 4U}) {
+    for (Rank victim = 0; victim < ranks; ++victim) {
+      for (int when = 0; when < 40; ++when) {
+        for (const std::size_t keep : {0UL, 1UL, 2UL}) {
+          for (Rank second = 0; second <= ranks; ++second) {
+            Group group(positions(ranks));
+            std::minstd_rand random(static_cast<unsigned>(when * 7 + static_cast<int>(keep)));
+            const auto choose = [&](std::size_t count) { return random() % count; };
+            settle(group, choose, [&](int step) {
+              if (step == when) group.kill(victim, keep);
+              const bool kills_again = step == when + 3 && second < ranks && ranks > 2;
+              if (kills_again && second != victim) group.kill(second, keep);
+            });
+            expect_all_decided(group);
+            ++scenarios;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(scenarios, 4000U);
+}
+
+TEST(Agreement, RandomOrdersWithManyDeathsNeverSplitTheDecision) {
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    std::minstd_rand random(seed);
+    const Rank ranks = 2 + random() % 6;
+    Group group(positions(ranks));
+    Rank left = ranks;
+    const auto choose = [&](std::size_t count) { return random() % count; };
+    settle(group, choose, [&](int) {
+      const Rank victim = random() % ranks;
+      if (left == 1 || random() % 12 != 0 || !group.is_alive(victim)) return;
+      group.kill(victim, random() % 3);
+      --left;
+    });
+    expect_all_decided(group);
+  }
+}
+
+TEST(Agreement, TwoSidesOfACutNeverDecideBoth) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    std::minstd_rand random(seed);
+    const Rank ranks = 2 + random() % 5;
+    std::vector<Agreement> members;
+    std::vector<bool> side;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      members.emplace_back(ranks, rank, Position{});
+      side.push_back(random() % 2 == 0);
+    }
+    for (Rank one = 0; one < ranks; ++one) {
+      for (Rank other = 0; other < ranks; ++other) {
+        if (side[one] != side[other]) members[one].lose(other, false);
+      }
+    }
+    for (bool is_busy = true; is_busy;) {
+      is_busy = false;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        for (const auto& out : members[rank].take_outgoing()) {
+          is_busy = true;
+          if (side[rank] == side[out.to]) members[out.to].receive(rank, out.message);
+        }
+      }
+    }
+    bool decided[2] = {false, false};
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      if (members[rank].decision()) decided[side[rank] ? 1 : 0] = true;
+    }
+    EXPECT_TRUE(decided[0] != decided[1]) << "seed " << seed;
+  }
+}
+
+TEST(Agreement, BytesThatAreNoMessageAreRefused) {
+  const AgreementMessage message{.kind = AgreementMessage::Kind::propose,
+                                 .ballot = {3, 1},
+                                 .decision = Decision{{0, 2}, 1, 2, 3},
+                                 .lost = {1}};
+  const std::vector<std::byte> bytes = encode(message);
+  EXPECT_EQ(*decode_agreement(bytes, 3), message);
+  EXPECT_FALSE(decode_agreement(bytes, 2));  // There is no rank 2.
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_agreement(std::span(bytes).first(size), 3));
+  }
+}
+
+}  // namespace
+}  // namespace muster::collectives

@@ -55,8 +55,8 @@ TEST(ChoiceTable, KeepsAllPlansWithinTheWindow) {
   constexpr std::uint64_t window = 4 * kMega;
   for (const Operation operation : kOperations) {
     for (const Ground ground : {Ground::arena, Ground::readable, Ground::windows}) {
-      for (const Rank ranks : {2U, 3U, 8U, 33U}) {
-        for (const std::uint64_t count : {std::uint64_t{1000}, kMega, 64 * kMega}) {
+      for (const Rank ranks : {2U, 7U, 33U}) {
+        for (const std::uint64_t count : {std::uint64_t{1000}, kMega}) {
           const Shape shape = Shape::equal(operation, ranks, 1, count);
           for (const std::size_t size : {1U, 8U}) {
             const Method method = ChoiceTable::standard().choose(shape, size, ground, {}, window);

@@ -14,5 +14,5 @@ debian_packages=(
   # A Redis that tests of its registry start, and certificates for it.
   redis-server openssl
   # The peers that scripts/bench measures against.
-  libzmq3-dev libnng-dev
+  libzmq3-dev libnng-dev openmpi-bin libopenmpi-dev libgloo-dev
 )

@@ -17,10 +17,11 @@ int usage() {
   return kWrongUse;
 }
 
-int list(std::span<const Case> cases) {
+int list(std::span<const Case> cases, const Family& family) {
   for (const Case& one : cases) {
     std::printf("%.*s\n", static_cast<int>(one.name.size()), one.name.data());
   }
+  for (const std::string& name : family.names) std::printf("%s\n", name.c_str());
   return 0;
 }
 
@@ -37,16 +38,20 @@ std::optional<Options> parse_options(const std::vector<std::string>& words) {
 
 }  // namespace
 
-int run_program(int argc, char** argv, std::span<const Case> cases) {
+int run_program(int argc, char** argv, std::span<const Case> cases, const Family& family) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) return usage();
-  if (words[0] == "--list") return list(cases);
+  if (words[0] == "--list") return list(cases, family);
   const auto options = parse_options({words.begin() + 1, words.end()});
   if (!options) return usage();
   for (const Case& one : cases) {
     if (one.name != words[0]) continue;
     const Report report = one.run(*options);
     std::printf("%s\n", to_json(report).c_str());
+    return 0;
+  }
+  if (family.has != nullptr && family.has(words[0])) {
+    std::printf("%s\n", to_json(family.run(words[0], *options)).c_str());
     return 0;
   }
   std::fprintf(stderr, "bench: no case named %s\n", words[0].c_str());

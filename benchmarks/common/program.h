@@ -8,7 +8,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "benchmarks/common/report.h"
 
@@ -23,7 +25,14 @@ struct Case {
   Report (*run)(const Options&);
 };
 
+// Cases whose names say what they are, too many to write down.
+struct Family {
+  std::vector<std::string> names = {};  // Some of them, for --list.
+  bool (*has)(std::string_view name) = nullptr;
+  Report (*run)(std::string_view name, const Options& options) = nullptr;
+};
+
 // The whole of a program's main().
-int run_program(int argc, char** argv, std::span<const Case> cases);
+int run_program(int argc, char** argv, std::span<const Case> cases, const Family& family = {});
 
 }  // namespace muster::bench

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.harness import program, reference
 from benchmarks.harness.build import BUILDS, BuildError
 from benchmarks.harness.session import Session
-from benchmarks.harness.suite import Case
+from benchmarks.harness.suite import Case, Suite
 from benchmarks.harness.suites import SUITES
 
 
@@ -45,7 +45,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
-    cases = [case for case in SUITES[options.suite].cases if fnmatchcase(case.name, options.case)]
+    cases = _cases_of(SUITES[options.suite], options)
     if not cases:
         _say(f"no case of {options.suite} is like {options.case}")
         return 2
@@ -54,6 +54,13 @@ def main(arguments: Sequence[str]) -> int:
     except BuildError as error:
         _say(f"failed: {error}")
         return 1
+
+
+def _cases_of(suite: Suite, options: argparse.Namespace) -> list[Case]:
+    cases = [case for case in suite.cases if fnmatchcase(case.name, options.case)]
+    if options.quick and suite.quick and options.case == "*":
+        cases = [case for case in cases if case.name in suite.quick]
+    return cases
 
 
 def _run(options: argparse.Namespace, cases: Sequence[Case]) -> int:

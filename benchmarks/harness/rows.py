@@ -37,7 +37,7 @@ class Row:
         if self.bar is not None:
             verdict = f"bar {self.bar:.4g}: {'met' if self.met else 'MISSED'}"
         return (
-            f"{self.case:20} {self.peer:6} {self.speed:#8.3g}x"
+            f"{self.case:22} {self.peer:6} {self.speed:#8.3g}x"
             f"  (middle half {self.low:#.3g}-{self.high:#.3g}, {self.pairs} pairs)"
             f"  ours {_short(self.ours)}, theirs {_short(self.theirs)} {self.unit}  {verdict}"
         )

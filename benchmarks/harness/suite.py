@@ -41,3 +41,5 @@ class Suite:
     cases: tuple[Case, ...]
     language: str = "c++"
     """What its programs are written in: how they are made ready."""
+    quick: tuple[str, ...] = ()
+    """The cases of --quick; empty: all."""

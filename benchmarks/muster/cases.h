@@ -26,4 +26,12 @@ Report event_push(const Options& options);
 Report task_shm(const Options& options);
 Report task_tcp(const Options& options);
 
+// A job of benchmarks/common/collective.h, by its name.
+bool has_collective(std::string_view name);
+Report collective(std::string_view name, const Options& options);
+// What the loops of reductions do, held against memcpy (kernels.cpp).
+Report kernel_copy(const Options& options);
+Report kernel_sum_two(const Options& options);
+Report kernel_sum_four(const Options& options);
+
 }  // namespace muster::bench::ours

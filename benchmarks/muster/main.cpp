@@ -1,4 +1,5 @@
 // bench_muster: our own drivers, through links, and what stands on them, with default settings.
+#include "benchmarks/common/collective.h"
 #include "benchmarks/muster/cases.h"
 
 namespace muster::bench::ours {
@@ -25,11 +26,17 @@ constexpr Case kCases[] = {
     {"event.push", event_push},
     {"task.shm", task_shm},
     {"task.tcp", task_tcp},
+    {"kernel.copy", kernel_copy},
+    {"kernel.sum.2", kernel_sum_two},
+    {"kernel.sum.4", kernel_sum_four},
 };
 
 }  // namespace
 }  // namespace muster::bench::ours
 
 int main(int argc, char** argv) {
-  return muster::bench::run_program(argc, argv, muster::bench::ours::kCases);
+  using namespace muster::bench;
+  Family family = collective_family(ours::collective, true);
+  family.has = ours::has_collective;
+  return run_program(argc, argv, ours::kCases, family);
 }

@@ -1,12 +1,11 @@
 // Tasks between two proxies: a request and its completion.
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "benchmarks/common/fail.h"
 #include "benchmarks/common/process.h"
 #include "benchmarks/common/round_trip.h"
 #include "benchmarks/muster/cases.h"
+#include "benchmarks/muster/folder.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/msg/proxy.h"
@@ -22,26 +21,6 @@ T must(Result<T> result) {
   if (!result) fail(result.error().describe());
   return *std::move(result);
 }
-
-// A folder for the registry that goes with the benchmark.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "muster-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) fail_errno("make a folder");
-    path_ = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // One component with all that it needs. What fails ends the program.
 class Member {

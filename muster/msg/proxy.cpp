@@ -45,6 +45,7 @@ const std::string& Proxy::group() const { return core_->options().group; }
 const std::string& Proxy::name() const { return core_->options().name; }
 const std::string& Proxy::type() const { return core_->options().type; }
 loop::Loop& Proxy::loop() const { return core_->loop(); }
+const ProxyOptions& Proxy::options() const { return core_->options(); }
 
 std::uint64_t Proxy::incarnation() const {
   if (!core_->is_this_process()) return 0;

@@ -210,6 +210,8 @@ class Proxy {
   ProxyCounters counters() const;
 
   loop::Loop& loop() const;
+  // As they were given, with the name filled in.
+  const ProxyOptions& options() const;
 
  private:
   friend class EventDispatcher;

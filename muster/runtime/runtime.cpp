@@ -54,4 +54,14 @@ Result<WritableBuffer> Runtime::allocate(std::size_t size) {
   return drivers_.front()->allocate(size);
 }
 
+Result<std::unique_ptr<collectives::Communicator>> Runtime::communicator(
+    collectives::CommunicatorOptions options, const msg::Wait& wait) {
+  if (options.registry == nullptr) options.registry = registry_.get();
+  if (options.drivers.empty()) {
+    for (const auto& driver : drivers_) options.drivers.push_back(driver.get());
+  }
+  if (options.token.empty()) options.token = tokens_->accepted().front().secret;
+  return collectives::Communicator::join(*loop_, std::move(options), wait);
+}
+
 }  // namespace muster

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "muster/base/result.h"
+#include "muster/collectives/communicator.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/registry.h"
@@ -46,6 +47,9 @@ class Runtime {
   // Any thread. Memory for a body that all peers on this host can read where it
   // lies, whichever proxy sends it.
   Result<WritableBuffer> allocate(std::size_t size);
+  // Any thread. As Communicator::join(), filled in likewise.
+  Result<std::unique_ptr<collectives::Communicator>> communicator(
+      collectives::CommunicatorOptions options, const msg::Wait& wait = {});
 
   loop::Loop& loop() { return *loop_; }
 

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_every_public_name_has_a_docstring() -> None:
     calls = [name for name in dir(muster.Proxy) if not name.startswith("_")]
     bare += [name for name in calls if not inspect.getdoc(getattr(muster.Proxy, name))]
     assert bare == []
+
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "python.md"
+
+
+def test_the_guide_runs_from_top_to_bottom() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
+    assert len(blocks) >= 5
+    exec(compile("\n".join(blocks), str(GUIDE), "exec"), {"__name__": "guide"})
 
 
 def stub() -> dict[str, set[str]]:

@@ -14,4 +14,6 @@ Report tcp_large(const Options& options);
 Report memory_copy(const Options& options);
 Report memory_read(const Options& options);
 
+Report allreduce(std::string_view name, const Options& options);
+
 }  // namespace muster::bench::raw

@@ -1,4 +1,5 @@
 // bench_raw: the limits that ours is held against.
+#include "benchmarks/common/collective.h"
 #include "benchmarks/peers/raw/cases.h"
 
 namespace muster::bench::raw {
@@ -15,5 +16,14 @@ constexpr Case kCases[] = {
 }  // namespace muster::bench::raw
 
 int main(int argc, char** argv) {
-  return muster::bench::run_program(argc, argv, muster::bench::raw::kCases);
+  using namespace muster::bench;
+  const Family family{
+      {"allreduce.64M.4"},
+      [](std::string_view name) {
+        const auto job = CollectiveJob::parse(name);
+        return job && job->operation == Collective::allreduce;
+      },
+      raw::allreduce,
+  };
+  return run_program(argc, argv, raw::kCases, family);
 }

@@ -1,0 +1,1 @@
+"""Measures methods and writes the tables that choose between them."""

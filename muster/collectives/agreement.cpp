@@ -1,0 +1,214 @@
+#include "muster/collectives/agreement.h"
+
+#include <algorithm>
+
+namespace muster::collectives {
+
+using Kind = AgreementMessage::Kind;
+
+Agreement::Agreement(Rank ranks, Rank me, Position mine)
+    : ranks_(ranks), me_(me), mine_(mine), peers_(ranks) {
+  consider();
+}
+
+Rank Agreement::coordinator() const {
+  Rank rank = 0;
+  while (rank != me_ && peers_[rank].is_lost) ++rank;
+  return rank;
+}
+
+// Whether those who can be reached may decide for those who cannot.
+bool Agreement::has_quorum() const {
+  std::size_t possible = 0;
+  std::size_t reached = 0;
+  std::optional<bool> is_lowest_reached;
+  for (const Peer& peer : peers_) {
+    if (peer.is_lost && peer.is_certain) continue;
+    ++possible;
+    if (!peer.is_lost) ++reached;
+    if (!is_lowest_reached) is_lowest_reached = !peer.is_lost;
+  }
+  return 2 * reached > possible || (2 * reached == possible && is_lowest_reached.value_or(false));
+}
+
+std::vector<Rank> Agreement::lost() const {
+  std::vector<Rank> lost;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (peers_[rank].is_lost) lost.push_back(rank);
+  }
+  return lost;
+}
+
+void Agreement::lose(Rank rank, bool is_certain) {
+  if (rank == me_) return;
+  Peer& peer = peers_[rank];
+  if (peer.is_lost && (peer.is_certain || !is_certain)) return;
+  peer.is_lost = true;
+  peer.is_certain = is_certain;
+  consider();
+}
+
+// Whom others take for lost is lost to us as well: else two could lead at once.
+void Agreement::adopt_losses(const std::vector<Rank>& lost) {
+  for (const Rank rank : lost) {
+    if (rank == me_) {
+      is_excluded_ = true;
+    } else {
+      peers_[rank].is_lost = true;
+    }
+  }
+}
+
+// After anything that may let this rank go on.
+void Agreement::consider() {
+  if (decision_ || is_excluded_) return;
+  if (stage_ == Stage::following) {
+    if (coordinator() == me_) begin_round();
+    return;
+  }
+  if (stage_ == Stage::asking) propose_if_all_answered();
+  if (stage_ == Stage::proposing) decide_if_all_accepted();
+}
+
+void Agreement::begin_round() {
+  own_ballot_ = {std::max(promised_.round, own_ballot_.round) + 1, me_};
+  promised_ = own_ballot_;
+  stage_ = Stage::asking;
+  for (Peer& peer : peers_) {
+    peer.state.reset();
+    peer.has_accepted = false;
+  }
+  peers_[me_].state = own_state();
+  send_to_others({.kind = Kind::ask, .ballot = own_ballot_, .lost = lost()});
+  propose_if_all_answered();
+}
+
+AgreementMessage Agreement::own_state() const {
+  return {.kind = Kind::state,
+          .ballot = promised_,
+          .position = mine_,
+          .accepted = accepted_,
+          .decision = accepted_decision_};
+}
+
+void Agreement::propose_if_all_answered() {
+  if (stage_ != Stage::asking || !has_quorum()) return;
+  for (const Peer& peer : peers_) {
+    if (!peer.is_lost && !peer.state) return;
+  }
+  proposal_ = choose();
+  stage_ = Stage::proposing;
+  accepted_ = own_ballot_;
+  accepted_decision_ = proposal_;
+  peers_[me_].has_accepted = true;
+  send_to_others(
+      {.kind = Kind::propose, .ballot = own_ballot_, .decision = proposal_, .lost = lost()});
+  decide_if_all_accepted();
+}
+
+// What was accepted last may have been decided by somebody: it stays.
+Decision Agreement::choose() const {
+  const AgreementMessage* latest = nullptr;
+  for (const Peer& peer : peers_) {
+    if (peer.is_lost || !peer.state->decision) continue;
+    if (latest == nullptr || latest->accepted < peer.state->accepted) latest = &*peer.state;
+  }
+  if (latest != nullptr) return *latest->decision;
+  Decision made;
+  made.all_completed = made.all_prepared = UINT64_MAX;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (peers_[rank].is_lost) continue;
+    const Position& at = peers_[rank].state->position;
+    made.survivors.push_back(rank);
+    made.all_completed = std::min(made.all_completed, at.completed);
+    made.any_completed = std::max(made.any_completed, at.completed);
+    made.all_prepared = std::min(made.all_prepared, at.prepared);
+  }
+  return made;
+}
+
+void Agreement::decide_if_all_accepted() {
+  if (stage_ != Stage::proposing || !has_quorum()) return;
+  for (const Peer& peer : peers_) {
+    if (!peer.is_lost && !peer.has_accepted) return;
+  }
+  decide(*proposal_);
+}
+
+void Agreement::decide(const Decision& decision) {
+  if (decision_) return;
+  decision_ = decision;
+  send_to_others({.kind = Kind::decided, .decision = decision_});
+}
+
+void Agreement::receive(Rank from, const AgreementMessage& message) {
+  if (from == me_ || peers_[from].is_lost) return;
+  if (decision_) {
+    // Whoever still asks has not heard it.
+    if (message.kind != Kind::decided) send(from, {.kind = Kind::decided, .decision = decision_});
+    return;
+  }
+  switch (message.kind) {
+    case Kind::ask: return answer_ask(from, message);
+    case Kind::propose: return answer_proposal(from, message);
+    case Kind::decided:
+      if (message.decision) decide(*message.decision);
+      return;
+    case Kind::state:
+      if (stage_ == Stage::asking && message.ballot == own_ballot_) peers_[from].state = message;
+      break;
+    case Kind::accept:
+      if (stage_ == Stage::proposing && message.ballot == own_ballot_) {
+        peers_[from].has_accepted = true;
+      }
+      break;
+    case Kind::refuse:
+      promised_ = std::max(promised_, message.ballot);
+      // Whoever has the later ballot leads; if it is lost, this rank begins anew.
+      if (stage_ != Stage::following && own_ballot_ < message.ballot) stage_ = Stage::following;
+      break;
+  }
+  consider();
+}
+
+void Agreement::answer_ask(Rank from, const AgreementMessage& message) {
+  adopt_losses(message.lost);
+  if (is_excluded_) return;
+  if (message.ballot < promised_) {
+    send(from, {.kind = Kind::refuse, .ballot = promised_});
+    return consider();
+  }
+  promised_ = message.ballot;
+  stage_ = Stage::following;
+  send(from, own_state());
+  // It follows, unless the one it follows has to be this one.
+  if (coordinator() == me_) consider();
+}
+
+void Agreement::answer_proposal(Rank from, const AgreementMessage& message) {
+  adopt_losses(message.lost);
+  if (is_excluded_ || !message.decision) return;
+  if (message.ballot < promised_) {
+    send(from, {.kind = Kind::refuse, .ballot = promised_});
+    return consider();
+  }
+  promised_ = message.ballot;
+  accepted_ = message.ballot;
+  accepted_decision_ = message.decision;
+  stage_ = Stage::following;
+  send(from, {.kind = Kind::accept, .ballot = message.ballot});
+}
+
+void Agreement::send(Rank to, AgreementMessage message) {
+  outgoing_.push_back({to, std::move(message)});
+}
+
+void Agreement::send_to_others(const AgreementMessage& message) {
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (rank != me_ && !peers_[rank].is_lost) send(rank, message);
+  }
+}
+
+std::vector<Agreement::Outgoing> Agreement::take_outgoing() { return std::exchange(outgoing_, {}); }
+
+}  // namespace muster::collectives

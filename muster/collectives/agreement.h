@@ -1,0 +1,138 @@
+// Agreement: how survivors decide, once, who they are and how far they all came.
+//
+// A value that is told what happens and says what to send; it knows no clock
+// and no link. The lowest rank that is not lost asks all others for their
+// positions, proposes a decision when all who are left have answered, and makes
+// it known when all who are left have accepted. Whoever takes over from it asks
+// first, and proposes again what it finds accepted. So no two ranks ever decide
+// differently, also if the one that decided first dies at once.
+//
+// A rank that may be alive, but cannot be reached, is only left out by a
+// majority, or by the half with the lowest rank: two sides of a cut network
+// never decide both.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "muster/base/result.h"
+#include "muster/collectives/plan.h"
+
+namespace muster::collectives {
+
+// How far a rank has come, in operations.
+struct Position {
+  std::uint64_t completed = 0;  // Returned to the caller.
+  std::uint64_t prepared = 0;   // Has the result, but may not be sure that all have. Elastic.
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+struct Decision {
+  std::vector<Rank> survivors;  // Ascending.
+  // Over the survivors.
+  std::uint64_t all_completed = 0;  // The least.
+  std::uint64_t any_completed = 0;  // The most.
+  std::uint64_t all_prepared = 0;   // The least.
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+// Counts up; of equal rounds the higher rank is later.
+struct Ballot {
+  std::uint32_t round = 0;  // 0: none.
+  Rank rank = 0;
+  friend auto operator<=>(const Ballot&, const Ballot&) = default;
+};
+
+struct AgreementMessage {
+  enum class Kind : std::uint8_t {
+    ask = 1,      // Where are you? Promise to follow nobody earlier than `ballot`.
+    state = 2,    // The answer: position, and what was accepted.
+    propose = 3,  // Accept this decision.
+    accept = 4,   // It is.
+    refuse = 5,   // A later ballot was promised: this one.
+    decided = 6,  // This is decided.
+  };
+  Kind kind = Kind::ask;
+  Ballot ballot = {};
+  Position position = {};                 // state.
+  Ballot accepted = {};                   // state: when `decision` was accepted; round 0: never.
+  std::optional<Decision> decision = {};  // state, propose, decided.
+  std::vector<Rank> lost = {};            // ask, propose: whom the sender takes for lost.
+
+  friend bool operator==(const AgreementMessage&, const AgreementMessage&) = default;
+};
+
+// The bytes of a message, and back. Code::invalid for what is none among `ranks`.
+std::vector<std::byte> encode(const AgreementMessage& message);
+Result<AgreementMessage> decode_agreement(std::span<const std::byte> bytes, Rank ranks);
+
+class Agreement {
+ public:
+  struct Outgoing {
+    Rank to;
+    AgreementMessage message;
+  };
+
+  Agreement(Rank ranks, Rank me, Position mine);
+
+  // `rank` cannot be reached any more. Certain: it is dead, or has left. May be
+  // called again when that becomes known.
+  void lose(Rank rank, bool is_certain);
+  void receive(Rank from, const AgreementMessage& message);
+
+  // What has to be sent by now, in order. To be asked for after each of the above.
+  std::vector<Outgoing> take_outgoing();
+
+  const std::optional<Decision>& decision() const { return decision_; }
+  // The others have taken this rank for lost.
+  bool is_excluded() const { return is_excluded_; }
+  // Too few can be reached to decide; may change when a loss becomes certain.
+  bool lacks_quorum() const { return !has_quorum(); }
+  bool is_lost(Rank rank) const { return peers_[rank].is_lost; }
+
+ private:
+  struct Peer {
+    bool is_lost = false;
+    bool is_certain = false;  // Of its loss.
+    std::optional<AgreementMessage> state;
+    bool has_accepted = false;
+  };
+  enum class Stage : std::uint8_t { following, asking, proposing };
+
+  Rank coordinator() const;
+  bool has_quorum() const;
+  std::vector<Rank> lost() const;
+  void consider();
+  void begin_round();
+  void propose_if_all_answered();
+  void decide_if_all_accepted();
+  Decision choose() const;
+  AgreementMessage own_state() const;
+  void answer_ask(Rank from, const AgreementMessage& message);
+  void answer_proposal(Rank from, const AgreementMessage& message);
+  void adopt_losses(const std::vector<Rank>& lost);
+  void decide(const Decision& decision);
+  void send(Rank to, AgreementMessage message);
+  void send_to_others(const AgreementMessage& message);
+
+  Rank ranks_;
+  Rank me_;
+  Position mine_;
+  std::vector<Peer> peers_;  // This rank among them.
+  Stage stage_ = Stage::following;
+  Ballot promised_;
+  Ballot own_ballot_;
+  Ballot accepted_;
+  std::optional<Decision> accepted_decision_;
+  std::optional<Decision> proposal_;
+  std::optional<Decision> decision_;
+  bool is_excluded_ = false;
+  std::vector<Outgoing> outgoing_;
+};
+
+}  // namespace muster::collectives

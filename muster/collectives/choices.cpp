@@ -1,0 +1,127 @@
+#include "muster/collectives/choices.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "muster/base/check.h"
+
+namespace muster::collectives {
+namespace {
+
+constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+
+const std::vector<Choice>& standard_rows() {
+  using enum Operation;
+  using enum Algorithm;
+  static const std::vector<Choice> rows{
+#include "muster/collectives/choices.inc"
+  };
+  return rows;
+}
+
+auto key(const Choice& row) { return std::tuple(row.ground, row.operation, row.ranks, row.bytes); }
+
+// What always works, the best first.
+constexpr std::array kPlain{Algorithm::hierarchical, Algorithm::direct, Algorithm::staged,
+                            Algorithm::ring,         Algorithm::tree,   Algorithm::rabenseifner,
+                            Algorithm::pairwise,     Algorithm::linear, Algorithm::doubling};
+
+// Phases of an operation are numbered in few bits by those who run plans.
+constexpr std::uint64_t kMostSegments = 16384;
+
+}  // namespace
+
+std::string_view name(Ground ground) {
+  switch (ground) {
+    case Ground::arena: return "arena";
+    case Ground::readable: return "readable";
+    case Ground::windows: return "windows";
+    case Ground::links: return "links";
+    case Ground::hosts: return "hosts";
+  }
+  return "unknown";
+}
+
+bool is_possible_on(Ground ground, Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::direct: return ground == Ground::arena || ground == Ground::readable;
+    case Algorithm::staged:
+    case Algorithm::flat: return ground != Ground::links && ground != Ground::hosts;
+    case Algorithm::hierarchical: return ground == Ground::hosts;
+    default: return true;
+  }
+}
+
+Result<ChoiceTable> ChoiceTable::make(std::vector<Choice> rows) {
+  for (const Choice& row : rows) {
+    const Shape shape = Shape::equal(row.operation, 2, 0, 1);
+    const bool is_direct_barrier =
+        row.operation == Operation::barrier && row.ground == Ground::windows;
+    if (!is_possible(shape, row.algorithm) ||
+        (!is_possible_on(row.ground, row.algorithm) && !is_direct_barrier)) {
+      return Error(Code::invalid, "read the table of choices: " + std::string(name(row.operation)) +
+                                      " cannot be done by " + std::string(name(row.algorithm)) +
+                                      " on " + std::string(name(row.ground)) + "; correct the row");
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Choice& a, const Choice& b) { return key(a) < key(b); });
+  ChoiceTable table;
+  table.rows_ = std::move(rows);
+  return table;
+}
+
+const ChoiceTable& ChoiceTable::standard() {
+  static const ChoiceTable table = [] {
+    Result<ChoiceTable> made = make(standard_rows());
+    MUSTER_CHECK(made.has_value(), "choices.inc has a row that cannot be");
+    return *std::move(made);
+  }();
+  return table;
+}
+
+const Choice* ChoiceTable::find(Ground ground, Operation operation, Rank ranks,
+                                std::uint64_t bytes) const {
+  const Choice* found = nullptr;
+  for (const Choice& row : rows_) {
+    if (row.ground != ground || row.operation != operation || row.bytes < bytes) continue;
+    // Rows go up: the first of more ranks is better only if they are not too many.
+    const bool is_first = found == nullptr;
+    const bool is_closer = !is_first && row.ranks > found->ranks && row.ranks <= ranks;
+    if (is_first || is_closer) found = &row;
+  }
+  return found;
+}
+
+Method ChoiceTable::choose(const Shape& shape, std::size_t size, Ground ground, const Hosts& hosts,
+                           std::uint64_t window) const {
+  const std::uint64_t bytes = largest_buffer(shape) * size;
+  Method method;
+  method.grain = std::max<std::uint64_t>(64 / size, 1);
+  const auto can_be = [&](Algorithm algorithm) {
+    if (algorithm == Algorithm::flat && bytes > window) return false;
+    const bool is_barrier = shape.operation == Operation::barrier && ground == Ground::windows;
+    return is_possible(shape, algorithm, hosts) &&
+           (is_possible_on(ground, algorithm) || is_barrier);
+  };
+  const Choice* const row = find(ground, shape.operation, shape.ranks, bytes);
+  std::uint64_t segment = row != nullptr ? row->segment : std::uint64_t{256} << 10;
+  if (row != nullptr && can_be(row->algorithm)) {
+    method.algorithm = row->algorithm;
+  } else {
+    method.algorithm = *std::find_if(kPlain.begin(), kPlain.end(), can_be);
+  }
+  if (method.algorithm != Algorithm::direct && method.algorithm != Algorithm::flat) {
+    // Two cells of a segment, and two of a share of it.
+    const std::uint64_t most = std::max<std::uint64_t>(window / 4, 4096);
+    const bool stages =
+        method.algorithm == Algorithm::staged || method.algorithm == Algorithm::hierarchical;
+    if (stages && (segment == 0 || segment > most)) segment = most;
+  }
+  if (segment != 0) segment = std::max(segment, bytes / kMostSegments);
+  method.segment = segment == 0 ? 0 : std::max<std::uint64_t>(segment / size, 1);
+  return method;
+}
+
+}  // namespace muster::collectives

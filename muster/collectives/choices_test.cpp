@@ -1,0 +1,75 @@
+#include "muster/collectives/choices.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace muster::collectives {
+namespace {
+
+constexpr std::uint64_t kMega = 1 << 20;
+
+Choice row(Rank ranks, std::uint64_t bytes, Algorithm algorithm, std::uint64_t segment = 0) {
+  return {Ground::links, Operation::all_reduce, ranks, bytes, algorithm, segment};
+}
+
+Algorithm chosen(const ChoiceTable& table, Rank ranks, std::uint64_t count) {
+  const Shape shape = Shape::equal(Operation::all_reduce, ranks, 0, count);
+  return table.choose(shape, 4, Ground::links).algorithm;
+}
+
+TEST(ChoiceTable, TakesTheRowOfTheMostRanksThatFitAndThenOfTheFewestBytes) {
+  const auto table =
+      ChoiceTable::make({row(2, 100, Algorithm::doubling), row(2, kMega, Algorithm::rabenseifner),
+                         row(2, ~0ULL, Algorithm::ring), row(8, 400, Algorithm::rabenseifner),
+                         row(8, ~0ULL, Algorithm::ring)});
+  ASSERT_TRUE(table);
+  EXPECT_EQ(chosen(*table, 2, 25), Algorithm::doubling);
+  EXPECT_EQ(chosen(*table, 2, 26), Algorithm::rabenseifner);
+  EXPECT_EQ(chosen(*table, 7, kMega), Algorithm::ring);
+  EXPECT_EQ(chosen(*table, 8, 25), Algorithm::rabenseifner);
+  EXPECT_EQ(chosen(*table, 9, 101), Algorithm::ring);
+}
+
+TEST(ChoiceTable, TakesAnotherWhereTheRowsCannotBe) {
+  const auto table = ChoiceTable::make({row(2, ~0ULL, Algorithm::ring)});
+  Shape shape = Shape::equal(Operation::all_reduce, 4, 0, 100);
+  shape.is_commutative = false;
+  EXPECT_EQ(table->choose(shape, 4, Ground::links).algorithm, Algorithm::rabenseifner);
+}
+
+TEST(ChoiceTable, RefusesARowThatCannotBe) {
+  EXPECT_FALSE(ChoiceTable::make({row(2, 1, Algorithm::chain)}));
+  EXPECT_FALSE(ChoiceTable::make({row(2, 1, Algorithm::direct)}));
+}
+
+TEST(ChoiceTable, KeepsSegmentsWithinTheWindowsAndFewEnough) {
+  const Shape shape = Shape::equal(Operation::all_reduce, 4, 0, 64 * kMega);
+  const Method method = ChoiceTable::standard().choose(shape, 4, Ground::windows, {}, 64 << 10);
+  EXPECT_EQ(method.algorithm, Algorithm::staged);
+  EXPECT_LE(make_plan(shape, method).window * 4, 64U << 10);
+  const Shape huge = Shape::equal(Operation::all_reduce, 4, 0, 4096 * kMega);
+  EXPECT_LT(4096 * kMega / ChoiceTable::standard().choose(huge, 8, Ground::links).segment, 20000U);
+}
+
+RC_GTEST_PROP(ChoiceTable, HasAPlanForEverything, ()) {
+  Shape shape;
+  shape.operation = *rc::gen::elementOf(std::vector(kOperations.begin(), kOperations.end()));
+  shape.ranks = *rc::gen::inRange<Rank>(1, 40);
+  shape.count = *rc::gen::inRange<std::uint64_t>(0, 100'000);
+  shape.is_commutative = *rc::gen::arbitrary<bool>();
+  const Ground ground = *rc::gen::elementOf(std::vector(kGrounds.begin(), kGrounds.end()));
+  shape.blocks = Blocks::equal(shape.ranks, shape.count);
+  shape.receives = shape.blocks;
+  shape.is_even = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) shape.peer_offsets.resize(shape.ranks);
+  Hosts hosts;
+  for (Rank rank = 0; ground == Ground::hosts && rank < shape.ranks; ++rank) {
+    hosts.push_back(rank % 3);
+  }
+  const Method method = ChoiceTable::standard().choose(shape, 4, ground, hosts);
+  RC_ASSERT(is_possible(shape, method.algorithm, hosts));
+  RC_ASSERT(is_possible_on(ground, method.algorithm) || shape.operation == Operation::barrier);
+}
+
+}  // namespace
+}  // namespace muster::collectives

@@ -1,0 +1,228 @@
+#include "muster/collectives/communicator_core.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/collectives/kernels.h"
+#include "muster/collectives/small.h"
+
+namespace muster::collectives::internal {
+
+CommunicatorCore::CommunicatorCore(std::shared_ptr<Crew> crew, const Manners& manners,
+                                   std::shared_ptr<Crew> ancestor)
+    : fabric_(crew->shared_fabric()),
+      crew_(std::move(crew)),
+      ancestor_(std::move(ancestor)),
+      manners_(manners),
+      size_(crew_->size()),
+      rank_(crew_->rank()),
+      alive_(size_) {
+  for (const auto& seat : crew_->seats()) {
+    members_.push_back(seat != nullptr ? seat->name : fabric_->member());
+  }
+  std::iota(alive_.begin(), alive_.end(), 0);
+}
+
+CommunicatorCore::~CommunicatorCore() {
+  is_closing_ = true;
+  crew_->cancel();
+  if (has_worker_) worker_.reset();
+}
+
+std::shared_ptr<Crew> CommunicatorCore::crew_now() const {
+  const loop::Turn turn(fabric_->loop());
+  return crew_;
+}
+
+Worker& CommunicatorCore::worker() {
+  std::call_once(worker_made_, [this] {
+    worker_ = std::make_unique<Worker>(turnstile_);
+    has_worker_ = true;
+  });
+  return *worker_;
+}
+
+void CommunicatorCore::leave() {
+  turnstile_.leave();
+  if (has_worker_.load(std::memory_order_acquire)) worker_->look();
+}
+
+Result<Outcome> CommunicatorCore::run(Result<Call> call) {
+  if (!call) return std::move(call).error();
+  return inside([&] { return do_call(*call); });
+}
+
+loop::Future<Outcome> CommunicatorCore::start(Result<Call> call) {
+  auto promise = std::make_shared<loop::Promise<Outcome>>(fabric_->loop());
+  loop::Future<Outcome> future = promise->future();
+  if (!call) {
+    promise->set(std::move(call).error());
+    return future;
+  }
+  const Turnstile::Ticket ticket = turnstile_.take();
+  worker().give(ticket, [this, promise, call = *std::move(call)] {
+    if (is_closing_) {
+      promise->set(Error(Code::cancelled, "the communicator was closed on this rank"));
+    } else {
+      promise->set(do_call(call));
+    }
+  });
+  return future;
+}
+
+Result<Outcome> CommunicatorCore::do_call(const Call& call) {
+  if (manners_.elastic) return do_elastic(call);
+  if (manners_.keep_input) keep_input_of(call);
+  const Status done = carry_out(call);
+  if (!done) {
+    if (!last_call) last_call = call;
+    return done.error();
+  }
+  count_completed();
+  return Outcome{.number = completed(), .contributors = nullptr};
+}
+
+Status CommunicatorCore::carry_out(const Call& call) {
+  if (!call.is_uneven ||
+      (call.operation != Operation::scatter && call.operation != Operation::gather &&
+       call.operation != Operation::all_to_all)) {
+    return run_over_crew(call);
+  }
+  Call known = call;
+  MUSTER_TRY_OK(known.operation == Operation::all_to_all ? tell_counts_of_all(known)
+                                                         : tell_counts(known));
+  return run_over_crew(known);
+}
+
+// scatter, gather: the root's counts, or each rank's own, become known to all.
+Status CommunicatorCore::tell_counts(Call& call) {
+  const Rank ranks = crew_->size();
+  const Rank rank = crew_->rank();
+  const std::uint64_t mine = call.count;
+  std::vector<std::uint64_t> told(ranks);
+  Call tell;
+  tell.deed = Deed::counts;
+  tell.element = Element::i64;
+  if (call.operation == Operation::scatter) {
+    tell.operation = Operation::broadcast;
+    tell.root = call.root;
+    tell.count = ranks;
+    if (rank == call.root) told = call.counts;
+    auto* const bytes = reinterpret_cast<std::byte*>(told.data());
+    if (rank == call.root) {
+      tell.input = bytes;
+    } else {
+      tell.result = bytes;
+    }
+  } else {
+    tell.operation = Operation::all_gather;
+    tell.count = 1;
+    tell.input = reinterpret_cast<const std::byte*>(&mine);
+    tell.result = reinterpret_cast<std::byte*>(told.data());
+  }
+  MUSTER_TRY_OK(run_over_crew(tell));
+  const bool is_wrong = call.operation == Operation::scatter
+                            ? told[rank] != mine
+                            : rank == call.root && told != call.counts;
+  if (!is_wrong) {
+    call.counts = std::move(told);
+    return ok();
+  }
+  const auto at =
+      call.operation == Operation::scatter
+          ? rank
+          : static_cast<Rank>(std::ranges::mismatch(told, call.counts).in1 - told.begin());
+  return crew_->fail(
+      Error(Code::invalid,
+            fmt::format("{}: rank {} has a block of {} elements, the root {} counts {}",
+                        name(call.operation), at,
+                        call.operation == Operation::scatter ? mine : told[at], call.root,
+                        call.operation == Operation::scatter ? told[at] : call.counts[at])),
+      at);
+}
+
+// all_to_all: everybody knows what goes from where to where.
+Status CommunicatorCore::tell_counts_of_all(Call& call) {
+  const Rank ranks = crew_->size();
+  const Rank rank = crew_->rank();
+  call.table.resize(static_cast<std::size_t>(ranks) * ranks);
+  Call tell;
+  tell.deed = Deed::counts;
+  tell.operation = Operation::all_gather;
+  tell.element = Element::i64;
+  tell.count = ranks;
+  tell.input = reinterpret_cast<const std::byte*>(call.counts.data());
+  tell.result = reinterpret_cast<std::byte*>(call.table.data());
+  MUSTER_TRY_OK(run_over_crew(tell));
+  for (Rank from = 0; from < ranks; ++from) {
+    const std::uint64_t sends = call.table[static_cast<std::size_t>(from) * ranks + rank];
+    if (sends == call.receives[from]) continue;
+    return crew_->fail(
+        Error(Code::invalid, fmt::format("all_to_all: rank {} sends {} elements to rank {}, "
+                                         "which expects {}",
+                                         from, sends, rank, call.receives[from])),
+        from);
+  }
+  return ok();
+}
+
+Status CommunicatorCore::run_over_crew(const Call& call) {
+  if (crew_->size() == 1) return run_alone(call);
+  const Result<std::uint64_t> number = crew_->begin(call.description());
+  if (!number) return number.error();
+  Status done = perform(call);
+  if (!done) {
+    const Error told = crew_->fail(done.error(), rank_);
+    crew_->recall();
+    return told;
+  }
+  crew_->end();
+  return ok();
+}
+
+Status CommunicatorCore::perform(const Call& call) {
+  if (crew_->is_one_host() && is_small(call, crew_->size())) return run_small(*crew_, call);
+  Shape shape = call.shape(crew_->size(), crew_->rank());
+  if (manners_.reproducible) shape.is_commutative = false;
+  // Blocks change places: not where they are read.
+  std::vector<std::byte> moved;
+  Call apart = call;
+  if (call.operation == Operation::all_to_all && call.input == call.result) {
+    moved.assign(call.input, call.input + input_count(shape) * size_of(call.element));
+    apart.input = moved.data();
+  }
+  return Runner(*crew_, workshop_, apart, shape).run();
+}
+
+Status CommunicatorCore::run_alone(const Call& call) {
+  if (crew_->has_trouble()) return *crew_->trouble();
+  if (call.result == nullptr || call.input == nullptr) return ok();
+  const std::uint64_t count = call.is_uneven ? call.counts[0] : call.count;
+  if (count == 0) return ok();
+  if (call.input != call.result)
+    collectives::copy(call.input, call.result, count * size_of(call.element));
+  const bool reduces = call.operation == Operation::reduce ||
+                       call.operation == Operation::all_reduce ||
+                       call.operation == Operation::reduce_scatter;
+  if (reduces) finish(call.reduction, call.element, call.result, count, 1);
+  return ok();
+}
+
+void CommunicatorCore::keep_input_of(const Call& call) {
+  kept_input.clear();
+  if (!call.is_in_place(size_, rank_)) return;
+  const std::uint64_t bytes = input_count(call.shape(size_, rank_)) * size_of(call.element);
+  kept_input.assign(call.input, call.input + bytes);
+}
+
+std::uint64_t derive_context(std::uint64_t from, std::span<const std::uint64_t> facts) {
+  std::vector<std::uint64_t> all(facts.begin(), facts.end());
+  all.push_back(from);
+  return digest_of(all);
+}
+
+}  // namespace muster::collectives::internal

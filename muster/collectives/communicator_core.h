@@ -1,0 +1,131 @@
+// CommunicatorCore: what stands behind a Communicator.
+//
+// Lets one call in at a time, in the order in which they were made, and carries
+// it out over the crew: on the desks if it is small, else by a plan.
+
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "muster/collectives/call.h"
+#include "muster/collectives/communicator.h"
+#include "muster/collectives/crew.h"
+#include "muster/collectives/runner.h"
+#include "muster/collectives/turnstile.h"
+#include "muster/collectives/worker.h"
+
+namespace muster::collectives::internal {
+
+class CommunicatorCore {
+ public:
+  // `ancestor`: the crew that this one came from by shrinking; it still answers
+  // those who have not heard what was decided.
+  CommunicatorCore(std::shared_ptr<Crew> crew, const Manners& manners,
+                   std::shared_ptr<Crew> ancestor = nullptr);
+  ~CommunicatorCore();
+  CommunicatorCore(const CommunicatorCore&) = delete;
+  CommunicatorCore& operator=(const CommunicatorCore&) = delete;
+
+  Where where() const { return {size_, rank_}; }
+  const std::string& member(Rank rank) const { return members_[rank]; }
+  const Manners& manners() const { return manners_; }
+  Fabric& fabric() const { return *fabric_; }
+  // Of those who are inside, or have nothing to fear from who is.
+  Crew& crew() const { return *crew_; }
+  std::shared_ptr<Crew> crew_now() const;
+
+  Result<Outcome> run(Result<Call> call);
+  loop::Future<Outcome> start(Result<Call> call);
+  // Runs `body` when its turn has come.
+  template <class Body>
+  auto inside(Body body) {
+    const Turnstile::Ticket ticket = turnstile_.take();
+    turnstile_.wait_for(ticket);
+    auto result = body();
+    leave();
+    return result;
+  }
+
+  Result<std::vector<Buffer>> share(Buffer mine, std::optional<Rank> root);
+
+  // Inside only. One operation over the crew, whatever it is for.
+  Status carry_out(const Call& call);
+  // Inside only. The counter of calls that have ended well.
+  std::uint64_t completed() const { return completed_.load(std::memory_order_relaxed); }
+  void count_completed() { completed_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Inside only. The crew that was agreed upon.
+  Result<std::shared_ptr<Crew>> crew_of(const Decision& decision, const msg::Wait& wait);
+
+  // Newcomers.
+  void find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
+  void welcome(std::uint64_t context, const Seats& seats, const std::vector<Id>& newcomers) const;
+
+  // Ranks that are known to be lost.
+  std::vector<Rank> lost() const;
+
+  // Takes over what was interrupted in the one that this one came from.
+  void inherit(CommunicatorCore& old, const std::vector<Rank>& survivors);
+  Result<Outcome> repeat_interrupted();
+
+  // Of the shrunken: what the old one left.
+  std::uint64_t completed_before = 0;
+  std::optional<Call> interrupted;    // As it was called.
+  bool is_input_lost = false;         // It was in place, and no copy was kept.
+  std::vector<std::byte> kept_input;  // Of the call that is, or was, under way.
+  std::optional<Call> last_call;      // If it failed.
+
+ private:
+  Result<Outcome> do_call(const Call& call);
+  Result<Outcome> do_elastic(const Call& call);
+  // Elastic (elastic.cpp).
+  Result<Outcome> elastic_rounds(const Call& call);
+  Status elastic_round(const Call& call, bool& is_prepared);
+  Status recover(bool is_prepared, bool& is_committed);
+  Status follow_decision();
+
+  Status tell_counts(Call& call);
+  Status tell_counts_of_all(Call& call);
+  Status run_alone(const Call& call);
+  Status run_over_crew(const Call& call);
+  Status perform(const Call& call);
+  void keep_input_of(const Call& call);
+  void leave();
+  Worker& worker();
+
+  const std::shared_ptr<Fabric> fabric_;
+  std::shared_ptr<Crew> crew_;
+  std::shared_ptr<Crew> ancestor_;
+  const Manners manners_;
+  const Rank size_;
+  const Rank rank_;
+  std::vector<std::string> members_;
+  std::vector<Rank> alive_;          // Elastic: the ranks here of the crew's ranks.
+  std::vector<Rank> round_;          // Elastic: whose contributions are in.
+  std::optional<Decision> decided_;  // Elastic: agreed upon, and yet to be followed.
+  bool is_recoverable_ = true;
+  Where before_{};               // Of the shrunken: the old one,
+  std::vector<Rank> survivors_;  // and who of it is here.
+
+  Turnstile turnstile_;
+  Workshop workshop_;
+  std::atomic<std::uint64_t> completed_{0};
+  std::once_flag worker_made_;
+  std::unique_ptr<Worker> worker_;
+  std::atomic<bool> has_worker_{false};
+  std::atomic<bool> is_closing_{false};
+};
+
+// Meets the others: found or be taken in.
+Result<std::shared_ptr<Crew>> meet(const std::shared_ptr<Fabric>& fabric, const Manners& manners,
+                                   const msg::Wait& wait);
+
+// A context that all who know the same derive alike.
+std::uint64_t derive_context(std::uint64_t from, std::span<const std::uint64_t> facts);
+
+}  // namespace muster::collectives::internal

@@ -1,0 +1,64 @@
+// What can be said about a communicator, and what it starts with.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muster/base/clock.h"
+#include "muster/collectives/plan.h"
+#include "muster/msg/registry.h"
+#include "muster/net/driver.h"
+
+namespace muster::collectives {
+
+class ChoiceTable;
+
+// How a communicator behaves; those made from it do the same.
+struct Manners {
+  // Operations go on over the survivors when a member is lost: all of them
+  // agree on whose contributions are in before any returns.
+  bool elastic = false;
+  // The same bits for the same input, ranks and hosts, also on other drivers:
+  // contributions are always taken in the order of the ranks.
+  bool reproducible = false;
+  // In place operations keep a copy of their input, so that repeat() can do
+  // them again. Elastic communicators always do.
+  bool keep_input = false;
+  // How long an operation may take before a log line names the ranks that have
+  // not come. Once per operation.
+  Duration patience = std::chrono::seconds(10);
+  // How long an operation may take at all; it then fails on every rank.
+  Duration deadline = Duration::max();
+};
+
+struct CommunicatorOptions {
+  // All members say the same name and size, and each a rank of its own.
+  std::string name = {};
+  Rank size = 1;
+  Rank rank = 0;
+  Manners manners = {};
+
+  // All outlive the communicator and those made from it.
+  msg::Registry* registry = nullptr;
+  std::vector<net::Driver*> drivers = {};
+  // The secret of the group, at least net::kMinToken bytes.
+  std::vector<std::byte> token = {};
+  // Where to be dialled. Empty: each driver's own, on this host only.
+  std::vector<std::string> listen = {};
+
+  // Links lose a silent peer after `silence`.
+  Duration beat = std::chrono::seconds(1);
+  Duration silence = std::chrono::milliseconds(2800);
+  // False: never read another process's memory, as where ptrace is forbidden.
+  bool use_process_vm = true;
+  // False: messages over links even where memory could be shared.
+  bool use_shared_memory = true;
+  // Which method for what, the same on all ranks; null: ChoiceTable::standard().
+  const ChoiceTable* choices = nullptr;
+};
+
+}  // namespace muster::collectives

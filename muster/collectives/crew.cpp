@@ -1,0 +1,128 @@
+// One operation of a crew, on the desks.
+
+#include "muster/collectives/crew.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/crash_point.h"
+
+namespace muster::collectives::internal {
+
+Result<std::uint64_t> Crew::begin(const Description& what) {
+  if (has_trouble()) return trouble_or("this communicator has ended");
+  what_ = what;
+  ++number_;
+  has_complained_ = false;
+  here_due_ = {};
+  if (!is_one_host_ || what.deed == Deed::share || what.deed == Deed::all_share) {
+    // What came already may be of another call than this.
+    const loop::Turn turn(loop_);
+    current_ = what;
+    current_number_ = number_;
+    inside_.store(number_, std::memory_order_release);
+    for (Rank peer = 0; peer < size(); ++peer) {
+      const auto& in = peers_[peer].operations.in;
+      if (!in.empty()) notice_mismatch(peer, in.front());
+    }
+  } else {
+    inside_.store(number_, std::memory_order_release);
+  }
+  return number_;
+}
+
+Result<Slot*> Crew::slot() {
+  if (number_ > kSlots && floor_ < number_ - kSlots) {
+    const std::uint64_t wanted = number_ - kSlots;
+    for (Rank peer = 0; peer < size(); ++peer) {
+      const Desk* const desk = peers_[peer].desk;
+      if (desk == nullptr) continue;
+      MUSTER_TRY_OK(await(desk->progress, progress_of(wanted, kLastPhase)));
+    }
+    floor_ = wanted;
+  }
+  Slot& slot = desk_->slots[Slot::index(number_)];
+  slot.what = what_;
+  return &slot;
+}
+
+void Crew::post() {
+  Slot& slot = desk_->slots[Slot::index(number_)];
+  MUSTER_CRASH_POINT();
+  slot.number.store(number_, std::memory_order_seq_cst);
+  MUSTER_CRASH_POINT();
+  wake_readers(slot.number);
+}
+
+Result<const Slot*> Crew::peer_slot(Rank peer) {
+  const Slot& slot = peers_[peer].desk->slots[Slot::index(number_)];
+  MUSTER_TRY_OK(await(slot.number, number_));
+  const std::uint64_t number = slot.number.load(std::memory_order_acquire);
+  const Description theirs = slot.what;
+  if (theirs == what_ && number == number_) return &slot;
+  return mismatch(peer, theirs, number);
+}
+
+void Crew::publish(std::uint32_t phase) {
+  MUSTER_CRASH_POINT();
+  desk_->progress.store(progress_of(number_, phase), std::memory_order_seq_cst);
+  MUSTER_CRASH_POINT();
+  wake_readers(desk_->progress);
+}
+
+Status Crew::await_phase(Rank peer, std::uint32_t phase) {
+  return await(peers_[peer].desk->progress, progress_of(number_, phase));
+}
+
+// A rank that gave the operation up may write its memory again. It says so
+// before it does, and we look after we have read.
+Status Crew::check_unspoilt() {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  for (Rank peer = 0; peer < size(); ++peer) {
+    const Desk* const desk = peers_[peer].desk;
+    if (desk == nullptr || desk->aborted.load(std::memory_order_acquire) == 0) continue;
+    // The reason comes by the link.
+    loop_.wait_until([this] { return has_trouble(); }, loop_.now() + std::chrono::seconds(1));
+    return trouble_or("another rank gave the operation up");
+  }
+  return ok();
+}
+
+void Crew::end() {
+  if (desk_ != nullptr) {
+    // Nobody is woken for this: who waits for a slot to become free looks again soon.
+    desk_->progress.store(progress_of(number_, kLastPhase), std::memory_order_release);
+    MUSTER_CRASH_POINT();
+  }
+  inside_.store(0, std::memory_order_release);
+}
+
+std::optional<std::pair<std::uint32_t, std::uint64_t>> Crew::find_own(const std::byte* data,
+                                                                      std::uint64_t bytes) const {
+  const loop::Turn turn(loop_);
+  Seats readers;
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (peers_[peer].desk != nullptr) readers.push_back(seats_[peer]);
+  }
+  return fabric_->find_own(data, bytes, readers);
+}
+
+Result<std::shared_ptr<arena::Segment>> Crew::segment(Rank peer, std::uint32_t number) {
+  auto& known = peers_[peer].segments;
+  for (const auto& [of, segment] : known) {
+    if (of != number) continue;
+    if (std::shared_ptr<arena::Segment> mapped = segment.lock()) return mapped;
+  }
+  std::shared_ptr<arena::Segment> found;
+  MUSTER_TRY_OK(await_messages([&] {
+    const auto& segments = seats_[peer]->segments;
+    const auto there = segments.find(number);
+    if (there != segments.end()) found = there->second;
+    return found != nullptr;
+  }));
+  std::erase_if(known, [](const auto& one) { return one.second.expired(); });
+  known.emplace_back(number, found);
+  return found;
+}
+
+}  // namespace muster::collectives::internal

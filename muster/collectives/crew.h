@@ -1,0 +1,246 @@
+// Crew: the ranks of one context, and all that lies between them.
+//
+// A crew never changes: who shrinks, grows or splits makes another. One thread
+// at a time is inside an operation; what it may call says so. Messages and
+// losses arrive under the baton.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/arena/segment.h"
+#include "muster/base/result.h"
+#include "muster/collectives/agreement.h"
+#include "muster/collectives/communicator_options.h"
+#include "muster/collectives/description.h"
+#include "muster/collectives/desk.h"
+#include "muster/collectives/fabric.h"
+#include "muster/collectives/plans.h"
+#include "muster/msg/wait.h"
+
+namespace muster::collectives::internal {
+
+using Seats = std::vector<std::shared_ptr<Seat>>;  // By rank; null: this member.
+
+class Crew {
+ public:
+  // Any thread. Tells all `seats`, and returns once all have told this one, or
+  // were lost: then the crew has trouble from the start.
+  static Result<std::shared_ptr<Crew>> make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
+                                            Seats seats, Rank rank, const Manners& manners,
+                                            const msg::Wait& wait);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  std::uint64_t context() const { return context_; }
+  Rank rank() const { return rank_; }
+  Rank size() const { return static_cast<Rank>(seats_.size()); }
+  const Seats& seats() const { return seats_; }
+  Fabric& fabric() const { return *fabric_; }
+  const std::shared_ptr<Fabric>& shared_fabric() const { return fabric_; }
+  const Hosts& hosts() const { return hosts_; }
+  bool is_one_host() const { return is_one_host_; }
+  // Ranks of this host may read each other's private memory.
+  bool may_read_private() const { return may_read_private_; }
+  bool is_here(Rank rank) const { return hosts_[rank] == hosts_[rank_]; }
+
+  // ---- Inside an operation: begin(), then as below, then end() or fail().
+
+  // Says what this rank does; the number of the operation. An error if there
+  // is trouble already.
+  Result<std::uint64_t> begin(const Description& what);
+  // The slot for this operation, once it is free to be written.
+  Result<Slot*> slot();
+  // Shows the slot.
+  void post();
+  // A peer's slot of this operation, once it is there and says the same.
+  Result<const Slot*> peer_slot(Rank peer);
+  void publish(std::uint32_t phase);
+  Status await_phase(Rank peer, std::uint32_t phase);
+  // What was read in others' memory until now is what they meant to show.
+  Status check_unspoilt();
+  // This rank has read what it had to.
+  void end();
+  // This rank gives the operation up: all others are told. Gives `why` back, in words.
+  Error fail(const Error& why, Rank culprit);
+
+  // Messages. `part` is kept until it has left; once `settle` holds, all have.
+  void send(Rank to, Buffer part);
+  Result<Buffer> receive(Rank from);
+  Status settle();
+
+  // Memory to be sent that is the caller's: settle() waits until it is let go.
+  Buffer lend(std::span<const std::byte> bytes);
+  bool has_unsettled() const { return loans_->load(std::memory_order_acquire) != 0; }
+
+  const Desk* own_desk() const { return desk_; }
+  // Where memory of ours lies, if all ranks of this host know the segment.
+  std::optional<std::pair<std::uint32_t, std::uint64_t>> find_own(const std::byte* data,
+                                                                  std::uint64_t bytes) const;
+  bool is_known(const std::byte* data, std::uint64_t bytes) const {
+    return find_own(data, bytes).has_value();
+  }
+  std::int64_t pid_of(Rank peer) const { return pids_[peer]; }
+  // A peer's segment, mapped.
+  Result<std::shared_ptr<arena::Segment>> segment(Rank peer, std::uint32_t number);
+
+  // ---- Any thread.
+
+  bool has_trouble() const { return has_trouble_.load(std::memory_order_acquire); }
+  // Why nothing works any more, as a call says it.
+  std::optional<Error> trouble() const;
+  std::vector<Rank> lost() const;
+  std::vector<Rank> waiting_for() const;
+  // Ends what is under way.
+  void cancel();
+
+  // Elastic: while it is in no call, others are answered for it.
+  void enter_call();
+  void leave_call(const Position& position);
+  // What was sent and not let go of must not be read any more: the caller gets
+  // its memory back. Cuts whoever still holds some.
+  void recall();
+
+  // Agrees with all other survivors; nothing else works on this crew any more.
+  Result<Decision> agree(const Position& position, const msg::Wait& wait);
+
+  // Point to point.
+  Status send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,
+                      const msg::Wait& wait);
+  Result<Buffer> receive_message(Rank from, std::uint32_t tag, Description& what,
+                                 const msg::Wait& wait);
+
+  // ---- From the fabric, under the baton.
+
+  bool take(Seat& seat, const Note& note, wire::Frame& frame);
+  void lose(Seat& seat);
+  void room_came(Seat& seat);
+
+ private:
+  struct Incoming {
+    std::uint64_t number;  // Of the operation; of a message, its tag.
+    Description what;
+    Buffer part;
+  };
+  struct Outgoing {
+    Note note;
+    Buffer part;
+    std::uint64_t cost;
+  };
+  // One direction each, between two ranks.
+  struct Stream {
+    std::deque<Incoming> in;
+    std::deque<Outgoing> out;
+    std::uint64_t unconfirmed = 0;  // Bytes sent and not known to be taken.
+    std::uint64_t taken = 0;        // Bytes taken and not confirmed.
+  };
+  struct Peer {
+    Stream operations;
+    Stream messages;
+    Buffer held_desk;
+    const Desk* desk = nullptr;           // Null: not of this host.
+    std::uint64_t finished = 0;           // Operations that it is known to have ended.
+    std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
+    std::vector<std::pair<std::uint32_t, std::weak_ptr<arena::Segment>>> segments;
+  };
+  struct Trouble {
+    Error why;
+    bool is_told;  // By somebody else, or by us to all.
+  };
+
+  Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, Rank rank,
+       const Manners& manners);
+
+  // Making (crew_setup.cpp).
+  Status make_desk();
+  void tell_ready();
+  bool is_everyone_ready() const;
+  Status read_readies();
+  Status set_up_alone();
+  void find_hosts(const std::vector<std::vector<bool>>& shares);
+
+  // Waiting (crew_wait.cpp).
+  Status await(const Word& word, std::uint64_t wanted);
+  Status await_slowly(const Word& word, std::uint64_t wanted);
+  Status sleep_on(const Word& word, std::uint64_t wanted);
+  Status await_messages(const std::function<bool()>& done);
+  Status check_time();
+  void wake_readers(const Word& word);
+  void wake_own();
+  void say_here();
+
+  // Trouble (crew_trouble.cpp).
+  std::optional<Rank> rank_of(const Seat& seat) const;
+  void set_trouble(Error why);
+  Error trouble_or(std::string_view instead) const;
+  Error in_words(const Error& why) const;
+  Error mismatch(Rank peer, const Description& theirs, std::uint64_t number) const;
+  void take_abort(Rank from, const Note& note, const wire::Frame& frame);
+  void take_here(Rank from, const Note& note);
+
+  // Agreeing (crew_agree.cpp).
+  void take_agreement(Rank from, const wire::Frame& frame);
+  void take_early();
+  void feed_losses();
+  void send_agreement();
+
+  // Messages (crew_messages.cpp).
+  void take_data(Rank from, const Note& note, wire::Frame& frame);
+  void take_credit(Rank from, const Note& note);
+  void pump(Rank to);
+  void pump(Rank to, Stream& stream);
+  void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
+  void notice_mismatch(Rank from, const Incoming& incoming);
+
+  const std::shared_ptr<Fabric> fabric_;
+  loop::Loop& loop_;
+  const std::uint64_t context_;
+  const Seats seats_;
+  const Rank rank_;
+  const Manners manners_;
+  std::unique_ptr<Peer[]> peers_;
+
+  Buffer desk_memory_;
+  Desk* desk_ = nullptr;  // Null: no rank of this host but this.
+  Hosts hosts_;
+  std::vector<std::int64_t> pids_;
+  std::shared_ptr<std::atomic<std::uint64_t>> loans_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+  bool is_one_host_ = false;
+  bool is_crowded_ = false;  // More ranks here than processors.
+  bool may_read_private_ = false;
+
+  // Of the thread inside an operation.
+  std::uint64_t number_ = 0;
+  Description what_;
+  std::uint64_t floor_ = 0;  // All ranks of this host have ended operations up to here.
+  TimePoint slow_since_{};
+  TimePoint here_due_{};
+  bool has_complained_ = false;
+
+  std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
+  std::atomic<const Word*> sleeping_on_{nullptr};
+  std::atomic<bool> has_trouble_{false};
+  std::atomic<bool> is_busy_{true};  // In a call of the user's. Elastic.
+  Position idle_position_;           // Else how far it has come.
+
+  // Under the baton.
+  std::optional<Trouble> trouble_;
+  Description current_;  // What messages of operation current_number_ have to be.
+  std::uint64_t current_number_ = 0;
+  std::unique_ptr<Agreement> agreement_;
+  std::vector<std::pair<Rank, AgreementMessage>> early_;
+};
+
+}  // namespace muster::collectives::internal

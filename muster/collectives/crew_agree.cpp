@@ -1,0 +1,104 @@
+// How the survivors of a crew agree: an Agreement, fed by links.
+
+#include <utility>
+
+#include "muster/collectives/crew.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+constexpr std::size_t kMaxEarly = 4096;
+// How often it is asked anew whether a lost process has ended.
+constexpr Duration kAskAgain = std::chrono::milliseconds(5);
+
+}  // namespace
+
+Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
+  {
+    const loop::Turn turn(loop_);
+    set_trouble(Error(Code::unavailable, "the survivors agree on how to go on"));
+    if (agreement_ == nullptr) {
+      agreement_ = std::make_unique<Agreement>(size(), rank_, position);
+      take_early();
+    }
+  }
+  const TimePoint deadline = wait.deadline_from([this] { return loop_.now(); });
+  for (;;) {
+    const auto waited = msg::internal::wait_for(
+        loop_, wait, std::min(deadline, loop_.now() + kAskAgain),
+        [this] { return agreement_->decision().has_value() || agreement_->is_excluded(); });
+    const loop::Turn turn(loop_);
+    if (agreement_->decision()) {
+      return *agreement_->decision();
+    }
+    if (agreement_->is_excluded()) {
+      return Error(Code::unavailable, "the other ranks have taken this one for lost; join anew");
+    }
+    if (waited == msg::internal::Waited::cancelled || loop_.now() >= deadline) {
+      const auto why =
+          waited == msg::internal::Waited::done ? msg::internal::Waited::timeout : waited;
+      Error error = msg::internal::why_not(why, "agree on who is left");
+      if (!agreement_->lacks_quorum()) return error;
+      return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());
+    }
+    feed_losses();
+    send_agreement();
+  }
+}
+
+void Crew::enter_call() { is_busy_.store(true, std::memory_order_seq_cst); }
+
+void Crew::leave_call(const Position& position) {
+  idle_position_ = position;
+  is_busy_.store(false, std::memory_order_seq_cst);
+  if (!has_trouble()) return;
+  // Others may have asked meanwhile.
+  const loop::Turn turn(loop_);
+  if (agreement_ != nullptr || early_.empty()) return;
+  agreement_ = std::make_unique<Agreement>(size(), rank_, idle_position_);
+  take_early();
+}
+
+void Crew::take_early() {
+  feed_losses();
+  for (const auto& [from, message] : std::exchange(early_, {})) agreement_->receive(from, message);
+  send_agreement();
+}
+
+void Crew::feed_losses() {
+  for (Rank rank = 0; rank < size(); ++rank) {
+    const Seat* const seat = seats_[rank].get();
+    if (seat != nullptr && seat->lost) agreement_->lose(rank, seat->is_surely_lost());
+  }
+}
+
+void Crew::send_agreement() {
+  for (const Agreement::Outgoing& outgoing : agreement_->take_outgoing()) {
+    Seat& seat = *seats_[outgoing.to];
+    wire::Parts parts;
+    parts.push_back(Buffer::adopt(encode(outgoing.message)));
+    static_cast<void>(seat.send({.kind = NoteKind::agree, .context = context_}, std::move(parts)));
+  }
+}
+
+void Crew::take_agreement(Rank from, const wire::Frame& frame) {
+  if (frame.parts.size() != 1) return;
+  Result<AgreementMessage> message = decode_agreement(frame.parts[0].bytes(), size());
+  if (!message) return;
+  if (agreement_ == nullptr) {
+    // Somebody has given this crew up: so has it to be by all.
+    set_trouble(Error(Code::unavailable, "other ranks have begun to shrink(); do so too"));
+    if (is_busy_.load(std::memory_order_seq_cst)) {
+      if (early_.size() < kMaxEarly) early_.emplace_back(from, *std::move(message));
+      return;
+    }
+    // In no call: it stays where it is, as it finds trouble when it comes next.
+    agreement_ = std::make_unique<Agreement>(size(), rank_, idle_position_);
+  }
+  feed_losses();
+  agreement_->receive(from, *message);
+  send_agreement();
+}
+
+}  // namespace muster::collectives::internal

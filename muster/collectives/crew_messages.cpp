@@ -1,0 +1,192 @@
+// Messages between ranks: in order, and no more of them than the receiver allows.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/collectives/crew.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+// Bytes that may be under way to a rank that has not taken them. One message
+// may always be, whatever its size.
+constexpr std::uint64_t kAllowance = std::uint64_t{8} << 20;
+constexpr std::uint64_t kConfirmAt = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMessageCost = 256;
+// Messages of different tags that wait for nobody.
+constexpr std::uint32_t kOperations = 0;
+constexpr std::uint32_t kMessages = 1;
+
+// Owns nothing; tells when nobody reads the bytes any more.
+class Loan final : public BufferOwner {
+ public:
+  Loan(std::shared_ptr<std::atomic<std::uint64_t>> loans, loop::Loop& loop)
+      : loans_(std::move(loans)), loop_(loop) {
+    loans_->fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  void dispose() noexcept override {
+    const bool is_last = loans_->fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (is_last) loop_.post([] {});  // Who waits looks again.
+    delete this;
+  }
+
+  const std::shared_ptr<std::atomic<std::uint64_t>> loans_;
+  loop::Loop& loop_;
+};
+
+}  // namespace
+
+Buffer Crew::lend(std::span<const std::byte> bytes) {
+  return {bytes, new Loan(loans_, loop_)};  // NOLINT(cppcoreguidelines-owning-memory): its own.
+}
+
+void Crew::send(Rank to, Buffer part) {
+  const loop::Turn turn(loop_);
+  const Note note{.kind = NoteKind::data, .context = context_, .number = number_, .what = what_};
+  const std::uint64_t cost = part.size() + kMessageCost;
+  peers_[to].operations.out.push_back({note, std::move(part), cost});
+  pump(to);
+}
+
+void Crew::pump(Rank to) {
+  pump(to, peers_[to].operations);
+  pump(to, peers_[to].messages);
+}
+
+void Crew::pump(Rank to, Stream& stream) {
+  Seat* const seat = seats_[to].get();
+  while (!stream.out.empty()) {
+    Outgoing& next = stream.out.front();
+    if (stream.unconfirmed > 0 && stream.unconfirmed + next.cost > kAllowance) return;
+    wire::Parts parts;
+    parts.push_back(next.part);
+    const Status sent = seat->send(next.note, std::move(parts));
+    if (!sent && sent.error().code() == Code::overloaded) return;  // room_came() follows.
+    stream.unconfirmed += next.cost;
+    stream.out.pop_front();
+  }
+}
+
+void Crew::room_came(Seat& seat) {
+  if (const std::optional<Rank> rank = rank_of(seat)) pump(*rank);
+}
+
+void Crew::take_data(Rank from, const Note& note, wire::Frame& frame) {
+  if (frame.parts.size() != 1) return;
+  Peer& peer = peers_[from];
+  if (note.kind == NoteKind::message) {
+    peer.messages.in.push_back({note.tag, note.what, std::move(frame.parts[0])});
+    return;
+  }
+  peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
+  peer.operations.in.push_back({note.number, note.what, std::move(frame.parts[0])});
+  notice_mismatch(from, peer.operations.in.back());
+}
+
+// Seen at once, also by a rank that waits for somebody else.
+void Crew::notice_mismatch(Rank from, const Incoming& incoming) {
+  if (incoming.number != current_number_ || incoming.what == current_) return;
+  if (incoming.number != inside_.load(std::memory_order_acquire)) return;
+  set_trouble(
+      Error(Code::invalid, fmt::format("rank {} called {}, rank {} called {}", from,
+                                       describe(incoming.what), rank_, describe(current_))));
+}
+
+void Crew::take_credit(Rank from, const Note& note) {
+  Stream& stream = note.tag == kOperations ? peers_[from].operations : peers_[from].messages;
+  stream.unconfirmed -= std::min(stream.unconfirmed, note.value);
+  pump(from, stream);
+}
+
+void Crew::confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes) {
+  stream.taken += bytes + kMessageCost;
+  if (stream.taken < kConfirmAt || seats_[from] == nullptr) return;
+  const Note note{.kind = NoteKind::credit, .tag = tag, .context = context_, .value = stream.taken};
+  stream.taken = 0;
+  static_cast<void>(seats_[from]->send(note));
+}
+
+Result<Buffer> Crew::receive(Rank from) {
+  Stream& stream = peers_[from].operations;
+  MUSTER_TRY_OK(await_messages([&] { return !stream.in.empty(); }));
+  const loop::Turn turn(loop_);
+  Incoming& next = stream.in.front();
+  if (next.number != number_ || next.what != what_) return mismatch(from, next.what, next.number);
+  Buffer part = std::move(next.part);
+  stream.in.pop_front();
+  confirm(from, stream, kOperations, part.size());
+  return part;
+}
+
+void Crew::recall() {
+  constexpr Duration kPatience = std::chrono::milliseconds(300);
+  if (!has_unsettled()) return;
+  {
+    const loop::Turn turn(loop_);
+    for (Rank peer = 0; peer < size(); ++peer) peers_[peer].operations.out.clear();
+  }
+  // Whoever runs takes what is under way, and drops it.
+  if (loop_.wait_until([this] { return !has_unsettled(); }, loop_.now() + kPatience)) return;
+  const loop::Turn turn(loop_);
+  for (const auto& seat : seats_) {
+    if (seat == nullptr || !seat->is_here() || seat->link->counters().messages_queued == 0)
+      continue;
+    fabric_->cut(*seat, Error(Code::unavailable, "it did not take what was sent"));
+  }
+}
+
+Status Crew::settle() {
+  return await_messages([this] { return !has_unsettled(); });
+}
+
+Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,
+                          const msg::Wait& wait) {
+  if (to == rank_) {
+    const loop::Turn turn(loop_);
+    peers_[to].messages.in.push_back({tag, what, std::move(part)});
+    return ok();
+  }
+  Stream& stream = peers_[to].messages;
+  const std::uint64_t cost = part.size() + kMessageCost;
+  const auto waited = msg::internal::wait_for(loop_, wait, [&] {
+    return has_trouble() || (stream.out.empty() &&
+                             (stream.unconfirmed == 0 || stream.unconfirmed + cost <= kAllowance));
+  });
+  if (waited != msg::internal::Waited::done) {
+    return msg::internal::why_not(waited, fmt::format("send to rank {}", to));
+  }
+  if (has_trouble()) return trouble_or("the communicator has ended");
+  const loop::Turn turn(loop_);
+  const Note note{.kind = NoteKind::message, .tag = tag, .context = context_, .what = what};
+  stream.out.push_back({note, std::move(part), cost});
+  pump(to, stream);
+  return ok();
+}
+
+Result<Buffer> Crew::receive_message(Rank from, std::uint32_t tag, Description& what,
+                                     const msg::Wait& wait) {
+  Stream& stream = peers_[from].messages;
+  const auto find = [&] {
+    return std::ranges::find_if(stream.in, [&](const Incoming& one) { return one.number == tag; });
+  };
+  const auto waited = msg::internal::wait_for(
+      loop_, wait, [&] { return has_trouble() || find() != stream.in.end(); });
+  if (waited != msg::internal::Waited::done) {
+    return msg::internal::why_not(waited, fmt::format("receive from rank {}", from));
+  }
+  const loop::Turn turn(loop_);
+  const auto found = find();
+  if (found == stream.in.end()) return trouble_or("the communicator has ended");
+  Buffer part = std::move(found->part);
+  what = found->what;
+  stream.in.erase(found);
+  confirm(from, stream, kMessages, part.size());
+  return part;
+}
+
+}  // namespace muster::collectives::internal

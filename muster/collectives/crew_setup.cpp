@@ -1,0 +1,163 @@
+// How a crew comes to be: desks are exchanged, and who can read whom is known to all.
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/arena/shared_block.h"
+#include "muster/collectives/crew.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+// What a rank says of each other one.
+constexpr std::byte kShares{1};  // Bodies pass by reference between us.
+constexpr std::byte kReads{2};   // I may read its private memory.
+
+}  // namespace
+
+Crew::Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, Rank rank,
+           const Manners& manners)
+    : fabric_(std::move(fabric)),
+      loop_(fabric_->loop()),
+      context_(context),
+      seats_(std::move(seats)),
+      rank_(rank),
+      manners_(manners),
+      peers_(std::make_unique<Peer[]>(seats_.size())),
+      hosts_(seats_.size()),
+      pids_(seats_.size()) {}
+
+Crew::~Crew() {
+  const loop::Turn turn(loop_);
+  fabric_->strike_off(*this);
+  for (const auto& seat : seats_) {
+    if (seat != nullptr) seat->readies.erase(context_);
+  }
+}
+
+Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
+                                         Seats seats, Rank rank, const Manners& manners,
+                                         const msg::Wait& wait) {
+  std::shared_ptr<Crew> crew(new Crew(std::move(fabric), context, std::move(seats), rank, manners));
+  if (crew->size() == 1) {
+    crew->is_one_host_ = true;
+    return crew;
+  }
+  loop::Loop& loop = crew->loop_;
+  {
+    const loop::Turn turn(loop);
+    MUSTER_TRY_OK(crew->make_desk());
+    crew->fabric_->enlist(*crew);
+    crew->tell_ready();
+  }
+  const auto waited =
+      msg::internal::wait_for(loop, wait, [&] { return crew->is_everyone_ready(); });
+  if (waited != msg::internal::Waited::done) {
+    return msg::internal::why_not(waited, "wait until all ranks are ready");
+  }
+  const loop::Turn turn(loop);
+  MUSTER_TRY_OK(crew->read_readies());
+  return crew;
+}
+
+Status Crew::make_desk() {
+  for (const auto& seat : seats_) {
+    if (seat == nullptr || !seat->is_here() || !fabric_->options().use_shared_memory) continue;
+    if (!seat->shares_memory()) continue;
+    MUSTER_TRY(WritableBuffer memory, seat->link->allocate(kDeskSize));
+    std::memset(memory.data(), 0, memory.size());
+    desk_ = new (memory.data()) Desk{};
+    desk_memory_ = std::move(memory).freeze();
+    return ok();
+  }
+  return ok();
+}
+
+void Crew::tell_ready() {
+  std::vector<std::byte> reach(size());
+  for (Rank peer = 0; peer < size(); ++peer) {
+    Seat* const seat = seats_[peer].get();
+    if (seat == nullptr || !seat->is_here() || desk_ == nullptr) continue;
+    if (seat->shares_memory()) reach[peer] |= kShares;
+    if (fabric_->options().use_process_vm && may_read(seat->hello->process)) reach[peer] |= kReads;
+  }
+  const Buffer told = Buffer::copy_of(reach);
+  for (const auto& seat : seats_) {
+    if (seat == nullptr || !seat->is_here()) continue;
+    wire::Parts parts;
+    parts.push_back(desk_ != nullptr && seat->shares_memory() ? desk_memory_ : Buffer());
+    parts.push_back(told);
+    static_cast<void>(seat->send({.kind = NoteKind::ready, .context = context_}, std::move(parts)));
+  }
+}
+
+bool Crew::is_everyone_ready() const {
+  // Whoever is lost once we are ready is a loss to this crew: others may have begun.
+  return has_trouble() || std::ranges::all_of(seats_, [&](const auto& seat) {
+           return seat == nullptr || seat->lost || seat->readies.contains(context_);
+         });
+}
+
+Status Crew::read_readies() {
+  std::vector<std::vector<bool>> shares(size(), std::vector<bool>(size()));
+  may_read_private_ = true;
+  for (Rank from = 0; from < size(); ++from) {
+    Seat* const seat = seats_[from].get();
+    if (seat != nullptr && (seat->lost || !seat->readies.contains(context_))) {
+      lose(*seat);
+      continue;
+    }
+    for (Rank to = 0; to < size(); ++to) {
+      if (seats_[to] == nullptr && seat == nullptr) continue;
+      std::byte reach{};
+      if (seat == nullptr) {
+        if (desk_ != nullptr && seats_[to]->shares_memory()) reach |= kShares;
+        if (may_read(seats_[to]->hello.value_or(Hello{}).process)) reach |= kReads;
+      } else if (seat->readies[context_].reach.size() == size()) {
+        reach = seat->readies[context_].reach.data()[to];
+      }
+      shares[from][to] = (reach & kShares) != std::byte{};
+      if (shares[from][to] && (reach & kReads) == std::byte{}) may_read_private_ = false;
+    }
+  }
+  if (!fabric_->options().use_process_vm) may_read_private_ = false;
+  find_hosts(shares);
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (peer == rank_ || !is_here(peer) || seats_[peer]->lost) continue;
+    Buffer desk = seats_[peer]->readies[context_].desk;
+    if (arena::SharedBlock::of(desk) == nullptr || desk.size() != kDeskSize) {
+      return Error(Code::internal, fmt::format("rank {} has no desk here", peer));
+    }
+    pids_[peer] = seats_[peer]->hello->process.pid;
+    peers_[peer].desk = reinterpret_cast<const Desk*>(desk.data());
+    peers_[peer].held_desk = std::move(desk);
+  }
+  return ok();
+}
+
+// A host is a set of ranks that all share memory. Everybody has the same table,
+// and so finds the same hosts.
+void Crew::find_hosts(const std::vector<std::vector<bool>>& shares) {
+  std::vector<std::vector<Rank>> found;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    std::size_t host = 0;
+    while (
+        host < found.size() &&
+        !std::ranges::all_of(
+            found[host], [&](Rank other) { return shares[rank][other] && shares[other][rank]; })) {
+      ++host;
+    }
+    if (host == found.size()) found.emplace_back();
+    found[host].push_back(rank);
+    hosts_[rank] = static_cast<std::uint32_t>(host);
+  }
+  is_one_host_ = found.size() == 1;
+  is_crowded_ = found[hosts_[rank_]].size() > usable_processors();
+}
+
+}  // namespace muster::collectives::internal

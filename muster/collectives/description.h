@@ -1,0 +1,66 @@
+// Description: what a rank has called, short enough to travel with every operation.
+//
+// Ranks compare theirs before they touch each other's numbers: a call that
+// differs is named, and never gives wrong data. Pure.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "muster/collectives/element.h"
+#include "muster/collectives/plan.h"
+#include "muster/collectives/reduction.h"
+#include "muster/collectives/shape.h"
+
+namespace muster::collectives {
+
+// What ranks do together: the operations, by their numbers, and what has none.
+// The numbers travel between processes: append, never renumber.
+enum class Deed : std::uint8_t {
+  barrier,
+  broadcast,
+  scatter,
+  gather,
+  reduce,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  share,
+  all_share,
+  split,
+  dup,
+  grow,
+  counts,  // Ranks tell each other the counts of what follows.
+  commit,  // Elastic: all have the result.
+};
+
+constexpr Deed deed_of(Operation operation) { return static_cast<Deed>(operation); }
+
+// In memory as on desks and on the wire.
+struct Description {
+  Deed deed = Deed::barrier;
+  Element element = Element::u8;
+  Reduction::Kind reduction = Reduction::Kind::sum;
+  std::uint8_t form = 0;  // kUneven, kOrdered.
+  Rank root = 0;
+  std::uint64_t count = 0;   // Elements of a rank, where all ranks have the same.
+  std::uint64_t counts = 0;  // digest_of() the counts, where all ranks know them.
+
+  static constexpr std::uint8_t kUneven = 1;
+  static constexpr std::uint8_t kOrdered = 2;
+
+  friend bool operator==(const Description&, const Description&) = default;
+};
+static_assert(sizeof(Description) == 24 && std::has_unique_object_representations_v<Description>);
+
+// "all_reduce(1000 x f32, sum)", "broadcast(8 x i32, root 2)". Takes anything:
+// what is no number of ours is "unknown".
+std::string describe(const Description& what);
+
+std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
+
+}  // namespace muster::collectives

@@ -1,0 +1,109 @@
+// Elastic operations: finished over the survivors, with one set of contributors.
+//
+// An operation has two parts. First every rank gets the result, then all tell
+// each other that they have it; only then does any return. When a rank is lost,
+// the survivors agree on how far each had come: if all have the result, it
+// stands, and if one has not, then nobody has returned, and it is done again
+// without the lost one's input.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "muster/collectives/communicator_core.h"
+#include "muster/collectives/survivors.h"
+
+namespace muster::collectives::internal {
+
+Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
+  keep_input_of(call);
+  crew_->enter_call();
+  Result<Outcome> outcome = elastic_rounds(call);
+  crew_->leave_call({.completed = completed(), .prepared = completed()});
+  return outcome;
+}
+
+Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
+  for (;;) {
+    if (decided_) MUSTER_TRY_OK(follow_decision());
+    bool is_prepared = false;
+    Status done = elastic_round(call, is_prepared);
+    if (done) break;
+    if (done.error().code() != Code::unavailable || is_closing_ || !is_recoverable_) {
+      return done.error();
+    }
+    bool is_committed = false;
+    MUSTER_TRY_OK(recover(is_prepared, is_committed));
+    if (is_committed) break;
+    if (!kept_input.empty()) {
+      std::memcpy(const_cast<std::byte*>(call.input), kept_input.data(), kept_input.size());
+    }
+  }
+  count_completed();
+  return Outcome{.number = completed(),
+                 .contributors = std::make_shared<const std::vector<Rank>>(round_)};
+}
+
+Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
+  round_ = alive_;
+  is_recoverable_ = true;
+  if (alive_.size() == size_) {
+    MUSTER_TRY_OK(carry_out(call));
+  } else {
+    Result<Reduced> reduced = for_survivors(call, where(), alive_);
+    if (!reduced) {
+      is_recoverable_ = false;
+      return std::move(reduced).error();
+    }
+    MUSTER_TRY_OK(carry_out(reduced->call));
+    spread(call, where(), alive_, *reduced);
+  }
+  is_prepared = true;
+  Call all_have_it = make_barrier();
+  all_have_it.deed = Deed::commit;
+  return run_over_crew(all_have_it);
+}
+
+Status CommunicatorCore::recover(bool is_prepared, bool& is_committed) {
+  const Position position{.completed = completed(),
+                          .prepared = completed() + (is_prepared ? 1 : 0)};
+  MUSTER_TRY(decided_, crew_->agree(position, {}));
+  is_committed = decided_->all_prepared > position.completed;
+  // Nobody may have returned what this rank has not got.
+  if (is_committed && !is_prepared)
+    return Error(Code::internal, "survivors agreed on the impossible");
+  if (is_committed) return ok();
+  return follow_decision();
+}
+
+// Makes the crew that was agreed upon.
+Status CommunicatorCore::follow_decision() {
+  const Decision decision = *std::exchange(decided_, std::nullopt);
+  std::vector<Rank> alive;
+  for (const Rank rank : decision.survivors) alive.push_back(alive_[rank]);
+  MUSTER_TRY(std::shared_ptr<Crew> crew, crew_of(decision, {}));
+  crew->enter_call();
+  {
+    const loop::Turn turn(fabric_->loop());
+    ancestor_ = std::exchange(crew_, std::move(crew));
+    alive_ = std::move(alive);
+  }
+  workshop_ = {};
+  return ok();
+}
+
+Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of(const Decision& decision,
+                                                        const msg::Wait& wait) {
+  Seats seats;
+  Rank rank = 0;
+  std::vector<std::uint64_t> facts;
+  for (const Rank survivor : decision.survivors) {
+    if (survivor == crew_->rank()) rank = static_cast<Rank>(seats.size());
+    seats.push_back(crew_->seats()[survivor]);
+    facts.push_back(survivor);
+  }
+  return Crew::make(fabric_, derive_context(crew_->context(), facts), std::move(seats), rank,
+                    manners_, wait);
+}
+
+}  // namespace muster::collectives::internal

@@ -1,0 +1,65 @@
+// What a core does for those who come and go: newcomers, and what was interrupted.
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/collectives/communicator_core.h"
+#include "muster/collectives/survivors.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::collectives::internal {
+
+// Those who ask to join with a rank from here on; all null if not all come.
+void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const {
+  const auto find = [&] {
+    std::ranges::fill(newcomers, Id{});
+    for (const auto& seat : fabric_->seats()) {
+      if (!seat->is_here() || seat->hello->is_founded) continue;
+      if (seat->hello->rank < size_ || seat->hello->rank - size_ >= newcomers.size()) continue;
+      Id& place = newcomers[seat->hello->rank - size_];
+      if (!place || seat->id < place) place = seat->id;
+    }
+    return std::ranges::all_of(newcomers, [](Id id) { return static_cast<bool>(id); });
+  };
+  const auto waited = msg::internal::wait_for(fabric_->loop(), wait,
+                                              [&] { return find() || crew_->has_trouble(); });
+  if (waited != msg::internal::Waited::done) std::ranges::fill(newcomers, Id{});
+}
+
+void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,
+                               const std::vector<Id>& newcomers) const {
+  std::vector<Id> members;
+  for (const auto& seat : seats) members.push_back(seat != nullptr ? seat->id : fabric_->id());
+  const Buffer told = Buffer::copy_of(std::as_bytes(std::span(members)));
+  const loop::Turn turn(fabric_->loop());
+  for (const Id id : newcomers) {
+    wire::Parts parts;
+    parts.push_back(told);
+    static_cast<void>(
+        fabric_->find(id)->send({.kind = NoteKind::welcome, .context = context}, std::move(parts)));
+  }
+}
+
+void CommunicatorCore::inherit(CommunicatorCore& old, const std::vector<Rank>& survivors) {
+  if (!old.last_call) return;
+  interrupted = std::exchange(old.last_call, std::nullopt);
+  before_ = old.where();
+  survivors_ = survivors;
+  kept_input = std::move(old.kept_input);
+  is_input_lost = interrupted->is_in_place(before_.ranks, before_.rank) && kept_input.empty();
+}
+
+Result<Outcome> CommunicatorCore::repeat_interrupted() {
+  return inside([&]() -> Result<Outcome> {
+    const Call call = *std::exchange(interrupted, std::nullopt);
+    if (!kept_input.empty()) {
+      std::ranges::copy(kept_input, const_cast<std::byte*>(call.input));
+    }
+    MUSTER_TRY(const Reduced reduced, for_survivors(call, before_, survivors_));
+    MUSTER_TRY(const Outcome outcome, do_call(reduced.call));
+    spread(call, before_, survivors_, reduced);
+    return outcome;
+  });
+}
+
+}  // namespace muster::collectives::internal

@@ -1,0 +1,80 @@
+// What passes between two ranks beside the operations, and by reference.
+
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/collectives/communicator_core.h"
+
+namespace muster::collectives {
+namespace internal {
+
+// To all others from `root`, or from everybody.
+Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<Rank> root) {
+  if (root && *root >= size_) {
+    return Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root));
+  }
+  return inside([&]() -> Result<std::vector<Buffer>> {
+    Description what;
+    what.deed = root ? Deed::share : Deed::all_share;
+    what.root = root.value_or(0);
+    std::vector<Buffer> all(size_);
+    MUSTER_TRY_OK(crew_->begin(what));
+    const bool gives = !root || *root == rank_;
+    for (Rank peer = 0; gives && peer < size_; ++peer) {
+      if (peer != rank_) crew_->send(peer, mine);
+    }
+    if (gives) all[rank_] = std::move(mine);
+    for (Rank peer = 0; peer < size_; ++peer) {
+      if (peer == rank_ || (root && *root != peer)) continue;
+      Result<Buffer> part = crew_->receive(peer);
+      if (!part) return crew_->fail(part.error(), peer);
+      all[peer] = *std::move(part);
+    }
+    crew_->end();
+    count_completed();
+    return all;
+  });
+}
+
+std::vector<Rank> CommunicatorCore::lost() const {
+  const std::shared_ptr<Crew> crew = crew_now();
+  std::vector<bool> is_here(size_);
+  for (const Rank rank : alive_) is_here[rank] = true;
+  for (const Rank rank : crew->lost()) is_here[alive_[rank]] = false;
+  std::vector<Rank> lost;
+  for (Rank rank = 0; rank < size_; ++rank) {
+    if (!is_here[rank]) lost.push_back(rank);
+  }
+  return lost;
+}
+
+}  // namespace internal
+
+Status Communicator::send(Input data, Rank to, std::uint32_t tag, const msg::Wait& wait) {
+  if (to >= size()) return Error(Code::invalid, fmt::format("send: there is no rank {}", to));
+  Description what;
+  what.element = data.element;
+  what.count = data.count;
+  const std::span bytes(static_cast<const std::byte*>(data.data), data.bytes());
+  return core_->crew_now()->send_message(to, tag, what, Buffer::copy_of(bytes), wait);
+}
+
+Status Communicator::receive(Output data, Rank from, std::uint32_t tag, const msg::Wait& wait) {
+  if (from >= size()) {
+    return Error(Code::invalid, fmt::format("receive: there is no rank {}", from));
+  }
+  Description what;
+  MUSTER_TRY(const Buffer part, core_->crew_now()->receive_message(from, tag, what, wait));
+  if (what.element != data.element || what.count != data.count || part.size() != data.bytes()) {
+    const auto element = element_of_number(static_cast<std::uint8_t>(what.element));
+    return Error(Code::invalid, fmt::format("receive: rank {} sent {} x {}, expected were {} x {}",
+                                            from, what.count, element ? name(*element) : "unknown",
+                                            data.count, name(data.element)));
+  }
+  if (!part.empty()) std::memcpy(data.data, part.data(), part.size());
+  return ok();
+}
+
+}  // namespace muster::collectives

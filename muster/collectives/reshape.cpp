@@ -1,0 +1,161 @@
+// Other communicators from one: split, dup, shrink, grow.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "muster/collectives/communicator_core.h"
+#include "muster/collectives/survivors.h"
+#include "muster/msg/proxy_wait.h"
+
+namespace muster::collectives {
+
+using internal::Call;
+using internal::CommunicatorCore;
+using internal::Crew;
+using internal::Seat;
+using internal::Seats;
+
+namespace {
+
+enum class Fact : std::uint64_t { split = 1, dup, grow };
+
+std::unique_ptr<Communicator> wrap(std::unique_ptr<CommunicatorCore> core) {
+  return std::make_unique<Communicator>(std::move(core));
+}
+
+// Everybody's numbers, `count` of each rank.
+Call exchange_of(Deed deed, const std::vector<std::int64_t>& mine, std::vector<std::int64_t>& all) {
+  Call call;
+  call.operation = Operation::all_gather;
+  call.deed = deed;
+  call.element = Element::i64;
+  call.count = mine.size();
+  call.input = reinterpret_cast<const std::byte*>(mine.data());
+  call.result = reinterpret_cast<std::byte*>(all.data());
+  return call;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
+  return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    Crew& crew = core_->crew();
+    const std::vector<std::int64_t> mine{colour, key};
+    std::vector<std::int64_t> all(2 * static_cast<std::size_t>(crew.size()));
+    MUSTER_TRY_OK(core_->carry_out(exchange_of(Deed::split, mine, all)));
+    core_->count_completed();
+    if (colour < 0) return std::unique_ptr<Communicator>();
+    std::vector<std::pair<std::int64_t, Rank>> chosen;
+    for (Rank rank = 0; rank < crew.size(); ++rank) {
+      if (all[2 * rank] == colour) chosen.emplace_back(all[2 * rank + 1], rank);
+    }
+    std::ranges::sort(chosen);
+    Seats seats;
+    Rank own = 0;
+    for (const auto& [its_key, rank] : chosen) {
+      if (rank == crew.rank()) own = static_cast<Rank>(seats.size());
+      seats.push_back(crew.seats()[rank]);
+    }
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split), core_->completed(),
+                                   static_cast<std::uint64_t>(colour)};
+    MUSTER_TRY(auto made,
+               Crew::make(crew.shared_fabric(), internal::derive_context(crew.context(), facts),
+                          std::move(seats), own, core_->manners(), {}));
+    return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
+  });
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::dup() {
+  return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    Crew& crew = core_->crew();
+    Call call = internal::make_barrier();
+    call.deed = Deed::dup;
+    MUSTER_TRY_OK(core_->carry_out(call));
+    core_->count_completed();
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::dup), core_->completed()};
+    MUSTER_TRY(auto made,
+               Crew::make(crew.shared_fabric(), internal::derive_context(crew.context(), facts),
+                          crew.seats(), crew.rank(), core_->manners(), {}));
+    return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
+  });
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait) {
+  return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    const std::uint64_t completed = core_->completed();
+    const auto decision = core_->crew().agree({completed, completed}, wait);
+    if (!decision) return decision.error().during("shrink");
+    MUSTER_TRY(auto crew, core_->crew_of(*decision, wait));
+    auto core =
+        std::make_unique<CommunicatorCore>(std::move(crew), core_->manners(), core_->crew_now());
+    core->completed_before = decision->all_completed;
+    core->inherit(*core_, decision->survivors);
+    return wrap(std::move(core));
+  });
+}
+
+std::uint64_t Communicator::completed_before() const { return core_->completed_before; }
+
+Result<Outcome> Communicator::repeat() {
+  if (!core_->interrupted) {
+    return Error(Code::invalid, "repeat: no operation was interrupted on this rank");
+  }
+  if (core_->is_input_lost) {
+    return Error(Code::invalid,
+                 "repeat: the operation was in place and no copy of its input was kept; set "
+                 "Manners::keep_input");
+  }
+  return core_->repeat_interrupted();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::Wait& wait) {
+  if (size <= core_->where().ranks) {
+    return Error(Code::invalid,
+                 fmt::format("grow: there are {} ranks already", core_->where().ranks));
+  }
+  return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    Crew& crew = core_->crew();
+    loop::Loop& loop = crew.fabric().loop();
+    std::vector<Id> newcomers(size - crew.size());
+    if (crew.rank() == 0) core_->find_newcomers(newcomers, wait);
+    Call call;
+    call.operation = Operation::broadcast;
+    call.deed = Deed::grow;
+    call.element = Element::i64;
+    call.count = 2 * newcomers.size();
+    auto* const bytes = reinterpret_cast<std::byte*>(newcomers.data());
+    if (crew.rank() == 0) {
+      call.input = bytes;
+    } else {
+      call.result = bytes;
+    }
+    MUSTER_TRY_OK(core_->carry_out(call));
+    core_->count_completed();
+    if (!newcomers.front()) return Error(Code::timeout, "grow: not all newcomers came in time");
+
+    const auto are_here = [&] {
+      return std::ranges::all_of(newcomers, [&](Id id) {
+        const std::shared_ptr<Seat> seat = crew.fabric().find(id);
+        return seat != nullptr && (seat->is_here() || seat->lost);
+      });
+    };
+    const auto waited = msg::internal::wait_for(loop, wait, are_here);
+    if (waited != msg::internal::Waited::done) return msg::internal::why_not(waited, "grow");
+    Seats seats = crew.seats();
+    for (const Id id : newcomers) {
+      const loop::Turn turn(loop);
+      seats.push_back(crew.fabric().find(id));
+    }
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::grow), core_->completed(),
+                                   newcomers.front().high};
+    const std::uint64_t context = internal::derive_context(crew.context(), facts);
+    if (crew.rank() == 0) core_->welcome(context, seats, newcomers);
+    MUSTER_TRY(auto made, Crew::make(crew.shared_fabric(), context, std::move(seats), crew.rank(),
+                                     core_->manners(), wait));
+    return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
+  });
+}
+
+}  // namespace muster::collectives

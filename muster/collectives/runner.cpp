@@ -1,0 +1,229 @@
+#include "muster/collectives/runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "muster/collectives/kernels.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+// What a rank has for all its operations that go through windows.
+constexpr std::uint64_t kWindow = std::uint64_t{4} << 20;
+// Messages up to here are copied, so that nobody waits for them to leave.
+constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
+
+// By the size of the whole result: a segment of it would stay in the caches, but not until it is
+// read.
+Stores stores_for(const Step& step, std::uint64_t result) {
+  return step.is_stream && result >= kStreamingBytes ? Stores::streaming : Stores::cached;
+}
+
+}  // namespace
+
+Runner::Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& shape)
+    : crew_(crew),
+      workshop_(workshop),
+      call_(call),
+      shape_(shape),
+      input_(call.input),
+      result_(call.result) {
+  if (input_ != nullptr) input_bytes_ = input_count(shape) * size_of(call.element);
+  if (result_ != nullptr) result_bytes_ = result_count(shape) * size_of(call.element);
+}
+
+Status Runner::run() {
+  if (crew_.own_desk() == nullptr) return run(plan_for(Ground::links));
+  exposures_.resize(crew_.size());
+  MUSTER_TRY_OK(make_window());
+  if (crew_.is_one_host()) {
+    MUSTER_TRY_OK(show());
+    MUSTER_TRY(const Ground ground, see_all());
+    return run(plan_for(ground));
+  }
+  const Plan plan = plan_for(Ground::hosts);
+  if (plan.is_exposed) MUSTER_TRY_OK(move_into_arena());
+  MUSTER_TRY_OK(show());
+  return run(plan);
+}
+
+Plan Runner::plan_for(Ground ground) const {
+  const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
+  const ChoiceTable* const given = crew_.fabric().options().choices;
+  const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
+  const Method method = choices.choose(shape_, size_of(call_.element), ground, hosts, kWindow);
+  return make_plan(shape_, method, hosts);
+}
+
+Status Runner::run(const Plan& plan) {
+  const std::uint64_t scratch = plan.scratch * size_of(call_.element);
+  if (workshop_.scratch.size() < scratch) workshop_.scratch.resize(scratch);
+  if (plan.window * size_of(call_.element) > kWindow) {
+    return Error(Code::internal, "a plan wants a larger window than there is");
+  }
+  for (const Step& next : plan.steps) MUSTER_TRY_OK(step(plan, next));
+  return finish_up(plan);
+}
+
+// One for all operations: nobody writes its own before it has seen all others'
+// slots, and who shows one has ended the operation before.
+Status Runner::make_window() {
+  if (workshop_.window.size() > 0) return ok();
+  MUSTER_TRY(workshop_.window, crew_.fabric().allocate(kWindow));
+  return ok();
+}
+
+// Where nobody may read this process, what is to be read moves to where all can.
+Status Runner::move_into_arena() {
+  if (crew_.may_read_private()) return ok();
+  const bool is_one = input_ == result_;
+  if (input_bytes_ > 0 && !crew_.is_known(input_, input_bytes_)) {
+    MUSTER_TRY(arena_input_, crew_.fabric().allocate(input_bytes_));
+    collectives::copy(input_, arena_input_.data(), input_bytes_);
+    input_ = arena_input_.data();
+  }
+  if (result_bytes_ > 0 && !crew_.is_known(result_, result_bytes_)) {
+    if (is_one && arena_input_.size() > 0) {
+      result_ = arena_input_.data();
+    } else {
+      MUSTER_TRY(arena_result_, crew_.fabric().allocate(result_bytes_));
+      result_ = arena_result_.data();
+    }
+  }
+  return ok();
+}
+
+Region Runner::region_of(const std::byte* data, std::uint64_t bytes) const {
+  Region region;
+  if (data == nullptr || bytes == 0) return region;
+  region.bytes = bytes;
+  if (const auto place = crew_.find_own(data, bytes)) {
+    region.kind = Region::Kind::arena;
+    region.segment = place->first;
+    region.place = place->second;
+  } else {
+    region.kind = Region::Kind::private_memory;
+    region.place = reinterpret_cast<std::uint64_t>(data);
+  }
+  return region;
+}
+
+Status Runner::show() {
+  MUSTER_TRY(Slot* const slot, crew_.slot());
+  const Exposure exposure{.input = region_of(input_, input_bytes_),
+                          .result = region_of(result_, result_bytes_),
+                          .window = region_of(workshop_.window.data(), kWindow)};
+  std::memcpy(slot->payload, &exposure, sizeof exposure);
+  exposures_[crew_.rank()] = exposure;
+  crew_.post();
+  return ok();
+}
+
+Status Runner::see(Rank peer) {
+  if (exposures_[peer]) return ok();
+  MUSTER_TRY(const Slot* slot, crew_.peer_slot(peer));
+  std::memcpy(&exposures_[peer].emplace(), slot->payload, sizeof(Exposure));
+  return ok();
+}
+
+// Everybody sees the same, and so knows alike which methods there are.
+Result<Ground> Runner::see_all() {
+  bool is_arena = true;
+  for (Rank peer = 0; peer < crew_.size(); ++peer) {
+    MUSTER_TRY_OK(see(peer));
+    for (const Region& region : {exposures_[peer]->input, exposures_[peer]->result}) {
+      if (region.kind == Region::Kind::private_memory) is_arena = false;
+    }
+  }
+  if (is_arena) return Ground::arena;
+  return crew_.may_read_private() ? Ground::readable : Ground::windows;
+}
+
+Status Runner::finish_up(const Plan& plan) {
+  if (crew_.own_desk() != nullptr && plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
+  if (crew_.has_unsettled()) MUSTER_TRY_OK(crew_.settle());
+  if (result_ != call_.result && result_bytes_ > 0)
+    collectives::copy(result_, call_.result, result_bytes_);
+  return ok();
+}
+
+std::byte* Runner::at(const Slice& slice) const {
+  const std::uint64_t offset = slice.offset * size_of(call_.element);
+  switch (slice.place) {
+    case Place::input: return const_cast<std::byte*>(input_) + offset;
+    case Place::result: return result_ + offset;
+    case Place::scratch: return workshop_.scratch.data() + offset;
+    case Place::window: return workshop_.window.data() + offset;
+  }
+  return nullptr;
+}
+
+Status Runner::step(const Plan& plan, const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::send: lend_and_send(step); return ok();
+    case Step::Kind::receive:
+    case Step::Kind::receive_reduce: return receive(step);
+    case Step::Kind::settle: return crew_.has_unsettled() ? crew_.settle() : ok();
+    case Step::Kind::copy:
+      if (step.to.count > 0 && at(step.from) != at(step.to)) {
+        collectives::copy(at(step.from), at(step.to), bytes(step.to),
+                          stores_for(step, result_bytes_));
+      }
+      return ok();
+    case Step::Kind::reduce: reduce(at(step.to), at(step.from), step); return ok();
+    case Step::Kind::finish:
+      if (step.to.count > 0) {
+        finish(call_.reduction, call_.element, at(step.to), step.to.count, crew_.size());
+      }
+      return ok();
+    case Step::Kind::publish:
+      if (plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
+      crew_.publish(step.phase);
+      return ok();
+    case Step::Kind::wait: return wait(plan.groups[step.group], step.phase);
+    case Step::Kind::fetch: return fetch(step);
+    case Step::Kind::combine: return combine_group(plan, step);
+  }
+  return ok();
+}
+
+void Runner::lend_and_send(const Step& step) {
+  const std::span<const std::byte> slice(at(step.from), bytes(step.from));
+  if (slice.size() <= kCopied) return crew_.send(step.peer, Buffer::copy_of(slice));
+  crew_.send(step.peer, crew_.lend(slice));
+}
+
+Status Runner::receive(const Step& step) {
+  MUSTER_TRY(const Buffer part, crew_.receive(step.peer));
+  if (part.size() != bytes(step.to)) {
+    return Error(Code::invalid, fmt::format("rank {} sent {} bytes where {} were expected",
+                                            step.peer, part.size(), bytes(step.to)));
+  }
+  if (part.empty()) return ok();
+  if (step.kind == Step::Kind::receive) {
+    collectives::copy(part.data(), at(step.to), part.size());
+  } else {
+    reduce(at(step.from), part.data(), step);
+  }
+  return ok();
+}
+
+// `own` (op) `other` into the step's destination, or the reverse.
+void Runner::reduce(const std::byte* own, const std::byte* other, const Step& step) {
+  if (step.to.count == 0) return;
+  const std::byte* const sources[] = {step.is_left ? other : own, step.is_left ? own : other};
+  combine(call_.reduction, call_.element, sources, at(step.to), step.to.count);
+}
+
+Status Runner::wait(const std::vector<Rank>& group, std::uint32_t phase) {
+  for (const Rank peer : group) {
+    if (peer == crew_.rank()) continue;
+    MUSTER_TRY_OK(see(peer));
+    MUSTER_TRY_OK(crew_.await_phase(peer, phase));
+  }
+  return ok();
+}
+
+}  // namespace muster::collectives::internal

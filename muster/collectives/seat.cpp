@@ -1,0 +1,85 @@
+#include "muster/collectives/seat.h"
+
+#include <cstring>
+#include <utility>
+
+#include "muster/arena/shared_block.h"
+#include "muster/collectives/fabric.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+// In memory as on the wire.
+struct HelloBytes {
+  std::uint32_t rank;
+  std::uint32_t size;
+  std::uint64_t is_founded;
+  std::uint64_t digest_high;
+  std::uint64_t digest_low;
+  Process process;
+};
+static_assert(std::has_unique_object_representations_v<HelloBytes>);
+
+}  // namespace
+
+Buffer encode(const Hello& hello) {
+  const HelloBytes bytes{hello.rank,        hello.size,       hello.is_founded ? 1U : 0U,
+                         hello.digest.high, hello.digest.low, hello.process};
+  return Buffer::copy_of(std::as_bytes(std::span(&bytes, 1)));
+}
+
+std::optional<Hello> decode_hello(const Buffer& body) {
+  HelloBytes bytes;
+  if (body.size() != sizeof bytes) return std::nullopt;
+  std::memcpy(&bytes, body.data(), sizeof bytes);
+  return Hello{.rank = bytes.rank,
+               .size = bytes.size,
+               .is_founded = bytes.is_founded != 0,
+               .digest = {bytes.digest_high, bytes.digest_low},
+               .process = bytes.process};
+}
+
+Seat::Seat(Fabric& fabric, Id of, std::string called)
+    : id(of), name(std::move(called)), fabric_(fabric), redial([this] { fabric_.dial(*this); }) {}
+
+Seat::~Seat() = default;
+
+bool Seat::is_surely_lost() const {
+  return lost && (has_left || (hello && has_ended(hello->process)));
+}
+
+Status Seat::send(const Note& note, wire::Parts parts) {
+  if (link == nullptr) return Error(Code::unavailable, "there is no link to " + name);
+  wire::Frame frame;
+  write_note(note, frame.head);
+  frame.parts = std::move(parts);
+  // Order holds within a lane: data and what announces it share one.
+  return link->send(frame, {.channel = 0, .priority = 1});
+}
+
+bool Seat::shares_memory() {
+  if (!shares_memory_ && link != nullptr) {
+    const Result<WritableBuffer> trial = link->allocate(1);
+    shares_memory_ = false;
+    if (trial) {
+      trial->owner()->retain();
+      const Buffer buffer(trial->bytes(), trial->owner());
+      shares_memory_ = arena::SharedBlock::of(buffer) != nullptr;
+    }
+  }
+  return shares_memory_.value_or(false);
+}
+
+void Seat::on_up(net::Link&) { fabric_.seat_up(*this); }
+
+void Seat::on_message(wire::Frame& frame, net::Lane, std::size_t cost) {
+  // What waits here is bounded by credit of the ranks' own.
+  if (link != nullptr) link->done(cost);
+  fabric_.message_came(*this, frame);
+}
+
+void Seat::on_room() { fabric_.room_came(*this); }
+
+void Seat::on_closed(Error why) { fabric_.seat_closed(*this, why); }
+
+}  // namespace muster::collectives::internal

@@ -1,0 +1,176 @@
+#include "muster/collectives/small.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "muster/collectives/kernels.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+// Beyond, it pays to have each rank reduce a share.
+constexpr std::uint64_t kMostToReduce = 4096;
+
+std::uint64_t total_bytes(const Call& call, Rank ranks) {
+  return call.block_offset(ranks - 1) + call.block_bytes(ranks - 1);
+}
+
+// Where rank `to`'s block begins among what `from` sends.
+std::uint64_t sent_offset(const Call& call, Rank ranks, Rank from, Rank to) {
+  if (!call.is_uneven) return call.block_offset(to);
+  const auto row = call.table.begin() + static_cast<std::ptrdiff_t>(from) * ranks;
+  return std::accumulate(row, row + to, std::uint64_t{0}) * size_of(call.element);
+}
+
+std::uint64_t most_sent(const Call& call, Rank ranks) {
+  if (!call.is_uneven) return call.count * ranks * size_of(call.element);
+  std::uint64_t most = 0;
+  for (Rank from = 0; from < ranks; ++from) {
+    const auto row = call.table.begin() + static_cast<std::ptrdiff_t>(from) * ranks;
+    most = std::max(most, std::accumulate(row, row + ranks, std::uint64_t{0}));
+  }
+  return most * size_of(call.element);
+}
+
+std::uint64_t largest_block(const Call& call) {
+  if (!call.is_uneven) return call.count * size_of(call.element);
+  return *std::ranges::max_element(call.counts) * size_of(call.element);
+}
+
+void put(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+class Small {
+ public:
+  Small(Crew& crew, const Call& call)
+      : crew_(crew), call_(call), ranks_(crew.size()), rank_(crew.rank()) {}
+
+  Status run() {
+    const bool is_root = rank_ == call_.root;
+    switch (call_.operation) {
+      case Operation::barrier: MUSTER_TRY_OK(show(0)); return meet_all();
+      case Operation::broadcast: return broadcast(is_root);
+      case Operation::scatter: return scatter(is_root);
+      case Operation::gather:
+        MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
+        return is_root ? gather() : ok();
+      case Operation::all_gather: MUSTER_TRY_OK(show(call_.block_bytes(rank_))); return gather();
+      case Operation::reduce:
+        MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
+        return is_root ? reduce(0, call_.count) : ok();
+      case Operation::all_reduce:
+        MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
+        return reduce(0, call_.count);
+      case Operation::reduce_scatter:
+        MUSTER_TRY_OK(show(total_bytes(call_, ranks_)));
+        return reduce(call_.block_offset(rank_), call_.block_bytes(rank_) / size_of(call_.element));
+      case Operation::all_to_all: return all_to_all();
+    }
+    return ok();
+  }
+
+ private:
+  // Shows the first `bytes` of the input.
+  Status show(std::uint64_t bytes) {
+    MUSTER_TRY(own_, crew_.slot());
+    put(own_->payload, call_.input, bytes);
+    crew_.post();
+    return ok();
+  }
+
+  // What `rank` shows.
+  Result<const std::byte*> payload(Rank rank) {
+    if (rank == rank_) return static_cast<const std::byte*>(own_->payload);
+    MUSTER_TRY(const Slot* slot, crew_.peer_slot(rank));
+    return static_cast<const std::byte*>(slot->payload);
+  }
+
+  Status meet_all() {
+    for (Rank rank = 0; rank < ranks_; ++rank) MUSTER_TRY_OK(payload(rank));
+    return ok();
+  }
+
+  Status broadcast(bool is_root) {
+    const std::uint64_t bytes = call_.block_bytes(0);
+    MUSTER_TRY_OK(show(is_root ? bytes : 0));
+    if (is_root) return ok();
+    MUSTER_TRY(const std::byte* from, payload(call_.root));
+    put(call_.result, from, bytes);
+    return ok();
+  }
+
+  Status scatter(bool is_root) {
+    MUSTER_TRY_OK(show(is_root ? total_bytes(call_, ranks_) : 0));
+    MUSTER_TRY(const std::byte* from, payload(call_.root));
+    put(call_.result, from + call_.block_offset(rank_), call_.block_bytes(rank_));
+    return ok();
+  }
+
+  Status gather() {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      MUSTER_TRY(const std::byte* from, payload(rank));
+      put(call_.result + call_.block_offset(rank), from, call_.block_bytes(rank));
+    }
+    return ok();
+  }
+
+  Status reduce(std::uint64_t offset, std::uint64_t count) {
+    std::vector<const std::byte*>& sources = sources_of_thread();
+    sources.clear();
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      MUSTER_TRY(const std::byte* from, payload(rank));
+      sources.push_back(from + offset);
+    }
+    if (count == 0) return ok();
+    combine_all(call_.reduction, call_.element, sources, call_.result, count, ranks_);
+    return ok();
+  }
+
+  Status all_to_all() {
+    MUSTER_TRY_OK(show(total_bytes(call_, ranks_)));
+    std::uint64_t at = 0;
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      const std::uint64_t bytes =
+          (call_.is_uneven ? call_.receives[rank] : call_.count) * size_of(call_.element);
+      MUSTER_TRY(const std::byte* from, payload(rank));
+      put(call_.result + at, from + sent_offset(call_, ranks_, rank, rank_), bytes);
+      at += bytes;
+    }
+    return ok();
+  }
+
+  // Kept, so that an operation of a few bytes allocates nothing.
+  static std::vector<const std::byte*>& sources_of_thread() {
+    thread_local std::vector<const std::byte*> sources;
+    return sources;
+  }
+
+  Crew& crew_;
+  const Call& call_;
+  const Rank ranks_;
+  const Rank rank_;
+  Slot* own_ = nullptr;
+};
+
+}  // namespace
+
+bool is_small(const Call& call, Rank ranks) {
+  switch (call.operation) {
+    case Operation::barrier: return true;
+    case Operation::broadcast: return call.block_bytes(0) <= kPayload;
+    case Operation::scatter: return total_bytes(call, ranks) <= kPayload;
+    case Operation::gather:
+    case Operation::all_gather: return largest_block(call) <= kPayload;
+    case Operation::reduce:
+    case Operation::all_reduce: return call.block_bytes(0) <= kMostToReduce;
+    case Operation::reduce_scatter: return total_bytes(call, ranks) <= kPayload;
+    case Operation::all_to_all: return most_sent(call, ranks) <= kPayload;
+  }
+  return false;
+}
+
+Status run_small(Crew& crew, const Call& call) { return Small(crew, call).run(); }
+
+}  // namespace muster::collectives::internal

@@ -80,6 +80,12 @@ Result<std::vector<Buffer>> decompress_parts(Compression how, std::span<const Bu
   return made;
 }
 
+// What other processes can write to may change while it is read: then a copy.
+Buffer own_tree(const Buffer& tree) {
+  const bool is_shared = tree.owner() != nullptr && tree.owner()->origin() != nullptr;
+  return is_shared ? Buffer::copy_of(tree.bytes()) : tree;
+}
+
 Result<Value> decode_plain(BodyForm form, std::span<const Buffer> parts,
                            const wire::Limits& limits) {
   switch (form) {
@@ -91,7 +97,7 @@ Result<Value> decode_plain(BodyForm form, std::span<const Buffer> parts,
       return Value(parts[0]);
     case BodyForm::document:
       if (parts.empty()) return invalid("a document without a tree");
-      return wire::decode(parts[0], parts.subspan(1), limits);
+      return wire::decode(own_tree(parts[0]), parts.subspan(1), limits);
   }
   return invalid("unknown form");
 }

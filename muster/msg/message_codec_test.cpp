@@ -1,5 +1,7 @@
 #include "muster/msg/message_codec.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "muster/msg/incoming.h"
@@ -168,6 +170,27 @@ TEST(Message, MadeOfWhatCameKnowsWhoSaidIt) {
   EXPECT_EQ(message->destination(), "me");
   EXPECT_EQ(message->peer(), (PeerId{4, 1}));
   EXPECT_TRUE(message->body().is_nil());
+}
+
+// Memory that other processes might write to.
+class SharedOwner final : public BufferOwner {
+ public:
+  explicit SharedOwner(const Buffer& content)
+      : bytes(content.bytes().begin(), content.bytes().end()) {}
+  const void* origin() const override { return this; }
+  std::vector<std::byte> bytes;
+
+ private:
+  void dispose() noexcept override { delete this; }
+};
+
+TEST(MessageBody, ThatOthersCouldStillChangeIsCopiedFirst) {
+  const EncodedBody body = *encode_body(Value::List{Buffer::copy_of("inside the tree")});
+  auto* owner = new SharedOwner(body.parts[0]);
+  const Buffer tree(owner->bytes, owner);
+  const Value decoded = *decode_body(body.form, body.compression, std::vector{tree});
+  owner->bytes.assign(owner->bytes.size(), std::byte{0});
+  EXPECT_EQ(decoded, Value(Value::List{Buffer::copy_of("inside the tree")}));
 }
 
 }  // namespace

@@ -375,6 +375,14 @@ class Decoder {
   std::optional<Error> error_;
 };
 
+Result<nb::object> read_document(std::span<const Buffer> parts, const DecodeOptions& options) {
+  const BufferOwner* owner = parts[0].owner();
+  // What other processes can write to may change while it is read: then a copy.
+  const bool is_shared = owner != nullptr && owner->origin() != nullptr;
+  const Buffer tree = is_shared ? Buffer::copy_of(parts[0].bytes()) : parts[0];
+  return Decoder(tree, parts.subspan(1), options).read_document();
+}
+
 Result<nb::object> decode_plain(const msg::EncodedBody& body, const DecodeOptions& options) {
   const std::span<const Buffer> parts(body.parts.begin(), body.parts.end());
   switch (body.form) {
@@ -387,7 +395,7 @@ Result<nb::object> decode_plain(const msg::EncodedBody& body, const DecodeOption
                                                  static_cast<Py_ssize_t>(parts[0].size())));
     case msg::BodyForm::document:
       if (parts.empty()) break;
-      return Decoder(parts[0], parts.subspan(1), options).read_document();
+      return read_document(parts, options);
   }
   return Error(Code::invalid, "a message's body: its parts are not what its head says");
 }

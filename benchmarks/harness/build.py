@@ -42,6 +42,7 @@ PROGRAMS = {
     "pyzmq": "peer_pyzmq",
     "pyzmq-nocopy": "peer_pyzmq",
     "ray": "peer_ray",
+    "mpi4py": "peer_mpi4py",
 }
 
 
@@ -61,6 +62,10 @@ def build_python() -> Path:
             f'exec {VENV}/bin/python -B -m benchmarks.python.{module} "$@"\n'
         )
         program.chmod(0o755)
+    # Our own in C++, as the peer of what is built upon it.
+    cpp = programs / "bench_c++"
+    cpp.unlink(missing_ok=True)
+    cpp.symlink_to(build() / "bench_muster")
     return programs
 
 

@@ -85,6 +85,18 @@ PYTHON = Suite(
         Case("py.handover.64K", limits=(Limit(50, "us"),)),
         Case("py.handover.256M", limits=(Limit(50, "us"),)),
         Case("py.broadcast", (Peer("pyzmq", 8), Peer("ray", 3))),
+        # `c++` is our own without Python.
+        Case(
+            "py.allreduce",
+            (Peer("mpi4py", 2.3), Peer("c++", 0.95, case="allreduce.64M.4")),
+        ),
+        Case(
+            "py.allreduce.arena",
+            (
+                Peer("mpi4py", 3.2, case="py.allreduce"),
+                Peer("c++", 0.95, case="allreduce.64M.4.arena"),
+            ),
+        ),
         Case("py.import", limits=(Limit(50, "ms"),)),
     ),
     language="python",

@@ -6,6 +6,8 @@ import sys
 import tempfile
 from typing import Any
 
+import numpy as np
+
 import muster
 from benchmarks.python import work
 from benchmarks.python.contract import Children, Sample, check, clock, main, sample
@@ -118,6 +120,35 @@ def broadcast(folder: str, seconds: float) -> Sample:
             return result
 
 
+def reduce_as(folder: str, rank: int, make: Any, seconds: float) -> Sample | None:
+    with muster.Communicator("bench", rank, 4, 20, registry=folder) as ranks:
+
+        def agree(goes_on: bool) -> bool:
+            word = np.array([goes_on], np.uint8)
+            return bool(ranks.broadcast(word)[0])
+
+        return work.time_all_reduce(
+            rank=rank,
+            size=4,
+            make=make,
+            operate=ranks.all_reduce,
+            barrier=ranks.barrier,
+            agree=agree,
+            seconds=seconds,
+        )
+
+
+def all_reduce(folder: str, seconds: float, make: Any) -> Sample | None:
+    with Children() as children:
+        for rank in range(1, 4):
+            children.start(reduce_as, folder, rank, make, seconds)
+        return reduce_as(folder, 0, make, seconds)
+
+
+def arena_array() -> np.ndarray:
+    return muster.empty(work.LARGE // 4, np.float32)
+
+
 IMPORT = """
 import os, time
 import numpy
@@ -150,6 +181,8 @@ CASES = {
     "py.handover.64K": lambda s: with_folder(handovers, s, 64 << 10),
     "py.handover.256M": lambda s: with_folder(handovers, s, 256 << 20),
     "py.broadcast": lambda s: with_folder(broadcast, s),
+    "py.allreduce": lambda s: with_folder(all_reduce, s, work.plain_array),
+    "py.allreduce.arena": lambda s: with_folder(all_reduce, s, arena_array),
     "py.import": importing,
 }
 

@@ -117,3 +117,36 @@ def time_arrays(
         begin, there = hand_over(len(times) + 4)
         times.append(there - begin)
     return p50(times, unit)
+
+
+def plain_array() -> np.ndarray:
+    return np.empty(LARGE // 4, np.float32)
+
+
+def time_all_reduce(
+    *,
+    rank: int,
+    size: int,
+    make: Callable[[], np.ndarray],
+    operate: Callable[[np.ndarray], Any],
+    barrier: Callable[[], Any],
+    agree: Callable[[bool], bool],
+    seconds: float,
+) -> Sample | None:
+    """64 MiB of float32 in place. All ranks begin together; rank 0 has the time of each."""
+    array = make()
+    expected = sum(range(1, size + 1))
+    times = []
+    end = clock() + seconds
+    rounds = 0
+    while True:
+        rounds += 1
+        array[:] = rank + 1
+        barrier()
+        begin = clock()
+        operate(array)
+        times.append(clock() - begin)
+        check(bool((array == expected).all()), "a wrong sum")
+        if not agree(rounds < 4 or clock() < end):
+            break
+    return p50(times[1:], "us") if rank == 0 else None

@@ -29,6 +29,7 @@ from muster._core import (
 )
 from muster._replies import Failure, PeerInfo, ProxyEvent, Replies
 from muster.arrays import empty
+from muster.collectives import Communicator, Operation
 from muster.component import Distributed, Stop, dist
 from muster.errors import (
     CancelledError,
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answers",
     "CancelledError",
+    "Communicator",
     "Compression",
     "Distributed",
     "Error",
@@ -64,6 +66,7 @@ __all__ = [
     "Message",
     "NotFoundError",
     "OnLoss",
+    "Operation",
     "OverloadedError",
     "PeerInfo",
     "Priority",

@@ -3,6 +3,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "codec.h"
+#include "communicator.h"
 #include "conditions.h"
 #include "dispatcher.h"
 #include "errors.h"
@@ -29,5 +30,6 @@ NB_MODULE(_core, module) {
   bind_events(module);
   bind_proxy(module);
   bind_dispatcher(module);
+  bind_communicator(module);
   bind_process(module);
 }

@@ -43,7 +43,7 @@ inline TlsOptions knowing(std::vector<net::Token> tokens) {
 
 inline int connect_raw(std::uint16_t port) {
   const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const auto to = *SocketAddress::parse("127.0.0.1", port);
+  const auto to = *net::SocketAddress::parse("127.0.0.1", port);
   EXPECT_EQ(connect(made, to.data(), to.size()), 0);
   return made;
 }
@@ -51,7 +51,7 @@ inline int connect_raw(std::uint16_t port) {
 // A socket of a stranger's that listens.
 struct RawListener {
   RawListener() : fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const auto here = *SocketAddress::parse("127.0.0.1", 0);
+    const auto here = *net::SocketAddress::parse("127.0.0.1", 0);
     bind(fd, here.data(), here.size());
     listen(fd, 8);
   }
@@ -59,7 +59,7 @@ struct RawListener {
   RawListener(const RawListener&) = delete;
   RawListener& operator=(const RawListener&) = delete;
   net::Address address() const {
-    net::Address address = SocketAddress::of_local(fd)->address();
+    net::Address address = net::SocketAddress::of_local(fd)->address();
     address.options = "tls=on";
     return address;
   }

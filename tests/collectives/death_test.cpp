@@ -80,7 +80,7 @@ MUSTER_ROLE(adder) {
   if (!all) return 3;
   parent.pipe.write_line("joined");
   if (options.manners.elastic) {
-    parent.pipe.write_line(add_until_failure(**all, count, 3000));
+    parent.pipe.write_line(add_until_failure(**all, count, count > 5000 ? 60 : 1000));
     return parent.pipe.read_line() ? 0 : 4;
   }
   parent.pipe.write_line(add_until_failure(**all, count, UINT64_MAX));
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(OfProcesses, Death,
 
 TEST_P(Death, OfARankIsToldToAllWhoGoOnWithoutIt) {
   const auto before = net::testing::look_at_holdings();
-  for (unsigned seed = 1; seed <= 3; ++seed) {
+  for (unsigned seed = 1; seed <= 2; ++seed) {
     std::minstd_rand random(seed);
     const Rank size = 4 + random() % 2;
     const Rank victim = random() % size;

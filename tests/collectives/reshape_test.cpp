@@ -25,7 +25,10 @@ TEST_P(Reshape, SplitGivesEachColourItsOwnRanks) {
     // Evens and odds, each in reverse; rank 4 takes no part.
     auto part = all.split(rank == 4 ? -1 : static_cast<int>(rank % 2), -static_cast<int>(rank));
     ASSERT_TRUE(part) << part.error().describe();
-    if (rank == 4) return EXPECT_EQ(*part, nullptr);
+    if (rank == 4) {
+      EXPECT_EQ(*part, nullptr);
+      return;
+    }
     ASSERT_EQ((*part)->size(), 2U);
     EXPECT_EQ((*part)->rank(), rank < 2 ? 1U : 0U);
     std::vector<std::int64_t> sum{rank};
@@ -140,7 +143,9 @@ TEST_P(Reshape, WhatWasInterruptedCanBeRepeatedIfItsInputIsThere) {
       ASSERT_TRUE(left) << left.error().describe();
       const auto done = (*left)->repeat();
       EXPECT_EQ(done.has_value(), keeps);
-      if (keeps) EXPECT_EQ(numbers, std::vector<float>(20000, 2.0F));
+      if (keeps) {
+        EXPECT_EQ(numbers, std::vector<float>(20000, 2.0F));
+      }
       ASSERT_TRUE((*left)->barrier());
     });
   }

@@ -53,13 +53,13 @@ struct Reception {
 
 nb::object next(Reception& self) {
   auto& handle = *nb::inst_ptr<ProxyHandle>(self.proxy);
-  // Its end is the end of the iteration, as in C++.
-  if (handle.live().ended()) throw nb::stop_iteration();
   try {
     nb::object message = receive_next(handle, wait_for(self.timeout));
     if (message.is_valid()) return message;
-  } catch (const nb::python_error&) {
-    if (!handle.live().ended() || handle.forks != fork_count()) throw;
+  } catch (const nb::python_error& raised) {
+    // Its end is the end of the iteration, as in C++. Ctrl-C is not.
+    const bool is_exit = PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
+    if (is_exit || !handle.live().ended() || handle.forks != fork_count()) throw;
   }
   throw nb::stop_iteration();
 }

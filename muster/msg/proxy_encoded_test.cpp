@@ -93,8 +93,10 @@ TEST_F(Encoded, WhatIsNoBodyIsRefusedByWhoReadsIt) {
   const Replies replies = outcome(group, master(), id);
   EXPECT_EQ(replies.failures.at(0).error, Error(Code::unsupported, "worker_1: not that"));
   EXPECT_EQ(worker.reply(request).error().code(), Code::invalid) << "it has been answered";
-  EXPECT_EQ(worker.unreadable(request, Error(Code::invalid, "again")).error().code(), Code::invalid);
-  EXPECT_EQ(worker.unreadable(Message(), Error(Code::invalid, "none")).error().code(), Code::invalid);
+  EXPECT_EQ(worker.unreadable(request, Error(Code::invalid, "again")).error().code(),
+            Code::invalid);
+  EXPECT_EQ(worker.unreadable(Message(), Error(Code::invalid, "none")).error().code(),
+            Code::invalid);
 }
 
 TEST_F(Encoded, WhoAskedIsToldOnceThatSomethingCame) {

@@ -21,7 +21,7 @@ constexpr std::string_view kAll[] = {"inproc", "shm", "tcp", "ucx", "zmq"};
 constexpr std::string_view kTcpOnly[] = {"tcp"};
 
 TEST(AddressChoice, PrefersTheNearerWay) {
-  const auto peer = addresses({"ucx://mlx5", "tcp://h1:7000", "shm://a", "inproc://a"});
+  const auto peer = addresses({"ucx://mlx5:7000", "tcp://h1:7000", "shm://a", "inproc://a"});
 
   EXPECT_EQ(schemes_of(choose_addresses(peer, kAll)), "inproc shm tcp ");
   EXPECT_EQ(schemes_of(choose_addresses(peer, kAll, {Known::no, Known::yes})), "shm tcp ");
@@ -30,7 +30,7 @@ TEST(AddressChoice, PrefersTheNearerWay) {
 }
 
 TEST(AddressChoice, UsesAnotherSchemeOnlyWhenItIsNamedOrAlone) {
-  const auto peer = addresses({"tcp://h1:7000", "ucx://mlx5"});
+  const auto peer = addresses({"tcp://h1:7000", "ucx://mlx5:7000"});
   const std::vector<std::string> named = {"ucx"};
 
   EXPECT_EQ(schemes_of(choose_addresses(peer, kAll)), "tcp ");
@@ -44,11 +44,11 @@ TEST(AddressChoice, KeepsTheOrderOfAddressesThatAreEquallyGood) {
 }
 
 TEST(AddressChoice, ExplainsItself) {
-  const auto peer = addresses({"tcp://h1:7000", "shm://a", "ucx://mlx5"});
+  const auto peer = addresses({"tcp://h1:7000", "shm://a", "ucx://mlx5:7000"});
 
   EXPECT_EQ(choose_addresses(peer, kAll, {Known::no, Known::yes}).why,
             "shm://a: the peer is on this host; then tcp://h1:7000; "
-            "not ucx://mlx5: it is used only when asked for by name");
+            "not ucx://mlx5:7000: it is used only when asked for by name");
   EXPECT_EQ(choose_addresses(addresses({"shm://a"}), kTcpOnly).why,
             "no address can be used; not shm://a: this process has no such driver");
   EXPECT_EQ(choose_addresses({}, kAll).why, "the peer has no address");

@@ -296,8 +296,6 @@ TEST_F(ZmqDriver, TellsItsPortsAndTheHostThatIsToBeAdvertised) {
 
 TEST_F(ZmqDriver, AHostThatNobodyKnowsEndsUnavailableAndIsNamed) {
   End& end = dial(knowing({token(1)}), *net::Address::parse("zmq://nowhere.invalid:7000"));
-  EXPECT_TRUE(end.send(make_frame({8, {}}, 1)));
-
   ASSERT_TRUE(run_until([&] { return end.is_closed(); }));
   EXPECT_EQ(end.closed_with(), Code::unavailable);
   EXPECT_NE(end.why->message().find("nowhere.invalid"), std::string::npos) << end.why->message();

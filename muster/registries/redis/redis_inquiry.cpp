@@ -52,9 +52,9 @@ class RollInquiry final : public msg::Inquiry, private RedisClientSink {
   }
 
   // Later: the client is in the middle of something.
-  void finish(Members members) {
+  void finish(const Members& members) {
     if (members_) return;
-    members_ = std::move(members);
+    members_ = members;
     loop_.start(end_timer_, loop_.now());
   }
   void tell() {

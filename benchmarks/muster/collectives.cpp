@@ -143,7 +143,7 @@ class Rank {
       shared_ = must(all_->all_share(shown_));
     }
     for (const Buffer& part : shared_) {
-      if (part.data() != shown_.data()) seen_ += sum_of(floats(part));
+      if (part.data() != shown_.data()) seen_ = seen_ + sum_of(floats(part));
     }
   }
 

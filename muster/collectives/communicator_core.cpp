@@ -29,8 +29,9 @@ CommunicatorCore::CommunicatorCore(std::shared_ptr<Crew> crew, const Manners& ma
 
 CommunicatorCore::~CommunicatorCore() {
   is_closing_ = true;
-  crew_->close();
+  crew_now()->cancel();
   if (has_worker_) worker_.reset();
+  crew_->leave();
 }
 
 std::shared_ptr<Crew> CommunicatorCore::crew_now() const {
@@ -136,13 +137,11 @@ Status CommunicatorCore::tell_counts(Call& call) {
       call.operation == Operation::scatter
           ? rank
           : static_cast<Rank>(std::ranges::mismatch(told, call.counts).in1 - told.begin());
-  return crew_->fail(
-      Error(Code::invalid,
-            fmt::format("{}: rank {} has a block of {} elements, the root {} counts {}",
-                        name(call.operation), at,
-                        call.operation == Operation::scatter ? mine : told[at], call.root,
-                        call.operation == Operation::scatter ? told[at] : call.counts[at])),
-      at);
+  return crew_->fail(Error(
+      Code::invalid,
+      fmt::format("{}: rank {} has a block of {} elements, the root {} counts {}",
+                  name(call.operation), at, call.operation == Operation::scatter ? mine : told[at],
+                  call.root, call.operation == Operation::scatter ? told[at] : call.counts[at])));
 }
 
 // all_to_all: everybody knows what goes from where to where.
@@ -164,8 +163,7 @@ Status CommunicatorCore::tell_counts_of_all(Call& call) {
     return crew_->fail(
         Error(Code::invalid, fmt::format("all_to_all: rank {} sends {} elements to rank {}, "
                                          "which expects {}",
-                                         from, sends, rank, call.receives[from])),
-        from);
+                                         from, sends, rank, call.receives[from])));
   }
   return ok();
 }
@@ -176,7 +174,7 @@ Status CommunicatorCore::run_over_crew(const Call& call) {
   if (!number) return number.error();
   Status done = perform(call);
   if (!done) {
-    const Error told = crew_->fail(done.error(), rank_);
+    const Error told = crew_->fail(done.error());
     crew_->recall();
     return told;
   }
@@ -185,7 +183,10 @@ Status CommunicatorCore::run_over_crew(const Call& call) {
 }
 
 Status CommunicatorCore::perform(const Call& call) {
-  if (crew_->is_one_host() && is_small(call, crew_->size())) return run_small(*crew_, call);
+  if (crew_->is_one_host() && is_small(call, crew_->size())) {
+    MUSTER_TRY_OK(run_small(*crew_, call));
+    return crew_->check_unspoilt();
+  }
   Shape shape = call.shape(crew_->size(), crew_->rank());
   if (manners_.reproducible) shape.is_commutative = false;
   // Blocks change places: not where they are read.

@@ -10,12 +10,19 @@
 namespace muster::collectives::internal {
 
 Result<std::uint64_t> Crew::begin(const Description& what) {
-  if (has_trouble()) return trouble_or("this communicator has ended");
-  if (has_departures_.load(std::memory_order_acquire)) {
+  if (!has_trouble() && has_departures_.load(std::memory_order_acquire)) {
     for (Rank peer = 0; peer < size(); ++peer) {
       // Who took part in this one before it left has left what it brought.
-      if (peers_[peer].left_after.load(std::memory_order_acquire) <= number_) return departed(peer);
+      if (peers_[peer].left_after.load(std::memory_order_acquire) > number_) continue;
+      const loop::Turn turn(loop_);
+      set_trouble(departed(peer));
     }
+  }
+  if (has_trouble()) {
+    // Others may have begun, and wait for this rank.
+    const loop::Turn turn(loop_);
+    tell_trouble();
+    return trouble_or("this communicator has ended");
   }
   what_ = what;
   ++number_;
@@ -82,12 +89,15 @@ Status Crew::await_phase(Rank peer, std::uint32_t phase) {
 }
 
 // A rank that gave the operation up may write its memory again. It says so
-// before it does, and we look after we have read.
+// before it does, and we look after we have read. Else a rank that comes late
+// would find all that the others left on their desks, and take it for done.
 Status Crew::check_unspoilt() {
   std::atomic_thread_fence(std::memory_order_acquire);
   for (Rank peer = 0; peer < size(); ++peer) {
     const Desk* const desk = peers_[peer].desk;
-    if (desk == nullptr || desk->aborted.load(std::memory_order_acquire) == 0) continue;
+    if (desk == nullptr) continue;
+    const std::uint64_t aborted = desk->aborted.load(std::memory_order_acquire);
+    if (aborted == 0 || aborted > number_) continue;  // A later one is no matter of this.
     return await_trouble("another rank gave the operation up");
   }
   return ok();

@@ -68,12 +68,13 @@ class Crew {
   Result<const Slot*> peer_slot(Rank peer);
   void publish(std::uint32_t phase);
   Status await_phase(Rank peer, std::uint32_t phase);
-  // What was read in others' memory until now is what they meant to show.
+  // What was read in others' memory until now is what they meant to show, and
+  // none of them has given this operation up.
   Status check_unspoilt();
   // This rank has read what it had to.
   void end();
   // This rank gives the operation up: all others are told. Gives `why` back, in words.
-  Error fail(const Error& why, Rank culprit);
+  Error fail(const Error& why);
 
   // Messages. `part` is kept until it has left; once `settle` holds, all have.
   void send(Rank to, Buffer part);
@@ -105,8 +106,10 @@ class Crew {
   std::optional<Error> trouble() const;
   std::vector<Rank> lost() const;
   std::vector<Rank> waiting_for() const;
-  // Ends what is under way, and tells the others that nothing more will come.
-  void close();
+  // Ends what is under way.
+  void cancel();
+  // Tells the others that nothing more will come. Once no thread is inside an operation.
+  void leave();
   // True once there is trouble; waits a little for it. For who has found that
   // another rank is gone, and not yet why.
   Error await_trouble(std::string_view instead);
@@ -164,7 +167,8 @@ class Crew {
   };
   struct Trouble {
     Error why;
-    bool is_told;  // By somebody else, or by us to all.
+    Rank found_by;
+    bool is_told = false;  // By us, to all.
   };
 
   Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, Rank rank,
@@ -195,7 +199,10 @@ class Crew {
 
   // Trouble (crew_trouble.cpp).
   std::optional<Rank> rank_of(const Seat& seat) const;
-  void set_trouble(Error why);
+  void set_trouble(Error why) { set_trouble(std::move(why), rank_); }
+  void set_trouble(Error why, Rank found_by);
+  // To all others, once, so that nobody waits for this rank.
+  void tell_trouble();
   Error trouble_or(std::string_view instead) const;
   Error in_words(const Error& why) const;
   Error mismatch(Rank peer, const Description& theirs, std::uint64_t number) const;

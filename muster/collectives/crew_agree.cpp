@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "muster/collectives/crew.h"
 #include "muster/msg/proxy_wait.h"
 
@@ -17,7 +19,9 @@ constexpr Duration kAskAgain = std::chrono::milliseconds(5);
 Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
   {
     const loop::Turn turn(loop_);
-    set_trouble(Error(Code::unavailable, "the survivors agree on how to go on"));
+    set_trouble(
+        Error(Code::unavailable, fmt::format("rank {} has begun to shrink(); do so too", rank_)));
+    tell_trouble();
     if (agreement_ == nullptr) {
       agreement_ = std::make_unique<Agreement>(size(), rank_, position);
       take_early();

@@ -66,6 +66,7 @@ void Crew::pump(Rank to) {
 
 void Crew::pump(Rank to, Stream& stream) {
   Seat* const seat = seats_[to].get();
+  if (has_left(to)) stream.out.clear();  // It takes nothing any more.
   while (!stream.out.empty()) {
     Outgoing& next = stream.out.front();
     if (stream.unconfirmed > 0 && stream.unconfirmed + next.cost > kAllowance) return;

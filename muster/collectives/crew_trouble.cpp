@@ -41,15 +41,37 @@ void Crew::lose(Seat& seat) {
   }
 }
 
-void Crew::set_trouble(Error why) {
-  if (!trouble_) trouble_ = Trouble{std::move(why), false};
+void Crew::set_trouble(Error why, Rank found_by) {
+  if (!trouble_) trouble_ = Trouble{.why = std::move(why), .found_by = found_by};
   has_trouble_.store(true, std::memory_order_seq_cst);
   wake_own();
 }
 
-void Crew::close() {
+void Crew::tell_trouble() {
+  if (trouble_->why.code() == Code::cancelled || std::exchange(trouble_->is_told, true)) return;
+  const Note note{.kind = NoteKind::abort,
+                  .tag = static_cast<std::uint32_t>(trouble_->why.code()),
+                  .context = context_,
+                  .number = number_,
+                  .value = trouble_->found_by,
+                  .what = what_};
+  const Buffer reason =
+      Buffer::copy_of(std::string_view(trouble_->why.message()).substr(0, kMaxReason));
+  for (const auto& seat : seats_) {
+    if (seat == nullptr || !seat->is_here()) continue;
+    wire::Parts parts;
+    parts.push_back(reason);
+    static_cast<void>(seat->send(note, std::move(parts)));
+  }
+}
+
+void Crew::cancel() {
   const loop::Turn turn(loop_);
   set_trouble(Error(Code::cancelled, "the communicator was closed on this rank"));
+}
+
+void Crew::leave() {
+  const loop::Turn turn(loop_);
   const Note note{.kind = NoteKind::leave, .context = context_, .number = number_};
   for (const auto& seat : seats_) {
     if (seat != nullptr && seat->is_here()) static_cast<void>(seat->send(note));
@@ -61,6 +83,7 @@ void Crew::take_leave(Rank from, const Note& note) {
   peers_[from].left_after.store(note.number, std::memory_order_release);
   has_departures_.store(true, std::memory_order_release);
   wake_own();
+  pump(from);
   if (agreement_ == nullptr) return;
   feed_losses();
   send_agreement();
@@ -83,8 +106,10 @@ std::optional<Error> Crew::trouble() const {
 
 Error Crew::trouble_or(std::string_view instead) const {
   const loop::Turn turn(loop_);
-  if (trouble_) return trouble_->why;
-  return {Code::unavailable, std::string(instead)};
+  if (!trouble_) return {Code::unavailable, std::string(instead)};
+  const Error& why = trouble_->why;
+  if (trouble_->found_by == rank_) return why;
+  return {why.code(), fmt::format("{} (told by rank {})", why.message(), trouble_->found_by)};
 }
 
 std::vector<Rank> Crew::lost() const {
@@ -107,7 +132,7 @@ Error Crew::mismatch(Rank peer, const Description& theirs, std::uint64_t number)
                                      describe(theirs), where, rank_, describe(what_))};
 }
 
-Error Crew::fail(const Error& why, Rank culprit) {
+Error Crew::fail(const Error& why) {
   const loop::Turn turn(loop_);
   if (desk_ != nullptr) {
     desk_->aborted.store(number_, std::memory_order_seq_cst);
@@ -115,33 +140,17 @@ Error Crew::fail(const Error& why, Rank culprit) {
     wake_readers(desk_->progress);
   }
   set_trouble(why);
-  const Error told = trouble_->why;
-  if (!std::exchange(trouble_->is_told, true) && told.code() != Code::cancelled) {
-    const Note note{.kind = NoteKind::abort,
-                    .tag = static_cast<std::uint32_t>(told.code()),
-                    .context = context_,
-                    .number = number_,
-                    .value = culprit,
-                    .what = what_};
-    const Buffer reason = Buffer::copy_of(std::string_view(told.message()).substr(0, kMaxReason));
-    for (const auto& seat : seats_) {
-      if (seat == nullptr || !seat->is_here()) continue;
-      wire::Parts parts;
-      parts.push_back(reason);
-      static_cast<void>(seat->send(note, std::move(parts)));
-    }
-  }
+  tell_trouble();
   inside_.store(0, std::memory_order_release);
-  return in_words(told);
+  return in_words(trouble_or(""));
 }
 
 void Crew::take_abort(Rank from, const Note& note, const wire::Frame& frame) {
   if (frame.parts.size() != 1 || frame.parts[0].size() > kMaxReason) return;
   const auto code = static_cast<Code>(note.tag);
   const bool is_ours = code == Code::invalid || code == Code::timeout || code == Code::unavailable;
-  set_trouble(Error(is_ours ? code : Code::failed,
-                    fmt::format("{} (told by rank {})", frame.parts[0].text(), from)));
-  trouble_->is_told = true;
+  const Rank found_by = note.value < size() ? static_cast<Rank>(note.value) : from;
+  set_trouble(Error(is_ours ? code : Code::failed, std::string(frame.parts[0].text())), found_by);
 }
 
 // Who is elsewhere tells where; who is in another call at the same place has called wrongly.

@@ -88,6 +88,7 @@ Status CommunicatorCore::follow_decision() {
     ancestor_ = std::exchange(crew_, std::move(crew));
     alive_ = std::move(alive);
   }
+  if (is_closing_) return Error(Code::cancelled, "the communicator was closed on this rank");
   workshop_ = {};
   return ok();
 }

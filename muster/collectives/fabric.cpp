@@ -8,6 +8,7 @@
 #include "muster/arena/shared_block.h"
 #include "muster/base/log.h"
 #include "muster/collectives/crew.h"
+#include "muster/net/address_choice.h"
 
 namespace muster::collectives::internal {
 namespace {
@@ -18,8 +19,22 @@ constexpr std::uint32_t kWindow = std::uint32_t{4} << 20;
 // Contexts that a peer may be in before us.
 constexpr std::size_t kMaxReadies = 4096;
 
+// Where a driver listens if nobody says where.
 std::string default_address(std::string_view scheme) {
-  return fmt::format("{}://{}", scheme, scheme == "tcp" ? "127.0.0.1:0" : "*");
+  return fmt::format("{}://{}", scheme, scheme == "tcp" || scheme == "zmq" ? "127.0.0.1:0" : "*");
+}
+
+std::vector<std::string> default_addresses(const std::vector<net::Driver*>& drivers) {
+  // Nobody would come unasked to what is used only when named.
+  const auto is_usual = [](const net::Driver* driver) {
+    return net::is_chosen_unasked(driver->scheme());
+  };
+  const bool has_usual = std::ranges::any_of(drivers, is_usual);
+  std::vector<std::string> texts;
+  for (const net::Driver* driver : drivers) {
+    if (!has_usual || is_usual(driver)) texts.push_back(default_address(driver->scheme()));
+  }
+  return texts;
 }
 
 net::EndpointOptions endpoint_options(const FabricOptions& options, Id id) {
@@ -59,11 +74,7 @@ Status Fabric::open() {
   const CommunicatorOptions& common = options_.common;
   MUSTER_TRY(endpoint_, net::Endpoint::make(loop_, endpoint_options(options_, id_)));
   std::vector<std::string> texts = common.listen;
-  if (texts.empty()) {
-    for (const net::Driver* driver : common.drivers) {
-      texts.push_back(default_address(driver->scheme()));
-    }
-  }
+  if (texts.empty()) texts = default_addresses(common.drivers);
   std::vector<net::Address> wanted;
   for (const std::string& text : texts) {
     MUSTER_TRY(net::Address address, net::Address::parse(text));

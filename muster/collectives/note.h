@@ -24,7 +24,7 @@ enum class NoteKind : std::uint8_t {
   forget = 5,    // Segment `value` is gone.
   data = 6,      // Of operation `number`.
   credit = 7,    // I have taken `value` bytes of stream `tag`.
-  abort = 8,     // Operation `number` failed here; `value` the rank at fault, the body why.
+  abort = 8,     // Nothing works any more; rank `value` found out, the body says why.
   here = 9,      // I am in operation `number`.
   agree = 10,    // The body is an agreement's.
   welcome = 11,  // You are in `context`; the body names its members.

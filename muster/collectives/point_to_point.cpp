@@ -29,7 +29,7 @@ Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<R
     for (Rank peer = 0; peer < size_; ++peer) {
       if (peer == rank_ || (root && *root != peer)) continue;
       Result<Buffer> part = crew_->receive(peer);
-      if (!part) return crew_->fail(part.error(), peer);
+      if (!part) return crew_->fail(part.error());
       all[peer] = *std::move(part);
     }
     crew_->end();

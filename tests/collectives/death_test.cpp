@@ -49,6 +49,7 @@ struct Rig {
     made.registry = registry.get();
     made.drivers = {driver.get()};
     made.token.assign(32, std::byte{7});
+    made.manners.deadline = 30s;  // What hangs fails.
     return made;
   }
 };

@@ -72,6 +72,7 @@ CommunicatorOptions LocalRanks::options(Rank size, Rank rank) {
   options.registry = registry_.get();
   for (const auto& driver : drivers_) options.drivers.push_back(driver.get());
   options.token.assign(32, std::byte{7});
+  options.manners.deadline = std::chrono::seconds(20);  // What hangs fails.
   if (tweak_) tweak_(options);
   return options;
 }

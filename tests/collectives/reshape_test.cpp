@@ -106,6 +106,35 @@ TEST_P(Reshape, AnElasticSumGoesOnOverTheSurvivorsAndNamesThem) {
   });
 }
 
+TEST_P(Reshape, WhoShrinksIsFollowedByThoseWhoWaitForIt) {
+  LocalRanks ranks(GetParam(), 3);
+  ranks.run([](Rank rank, Communicator& all) {
+    // The last rank asks nobody by itself: it has to say that it will not come.
+    if (rank != 2) {
+      const auto done = all.barrier();
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code(), Code::unavailable) << done.error().describe();
+    }
+    auto again = all.shrink(10s);
+    ASSERT_TRUE(again) << again.error().describe();
+    EXPECT_EQ((*again)->size(), 3U);
+    ASSERT_TRUE((*again)->barrier());
+  });
+}
+
+TEST_P(Reshape, WhoIsDoneMayCloseWhileOthersAreNot) {
+  for (const std::size_t count : {1UL, 3000UL, 100000UL}) {
+    LocalRanks ranks(GetParam(), 4);
+    ranks.run([&](Rank rank, Communicator& all) {
+      std::vector<float> numbers(count, 1.0F);
+      const auto done = all.all_reduce(numbers, numbers, Reduction::sum);
+      EXPECT_TRUE(done) << count << ": " << done.error().describe();
+      EXPECT_EQ(numbers, std::vector<float>(count, 4.0F));
+      ranks.at(rank).reset();
+    });
+  }
+}
+
 TEST_P(Reshape, NewcomersEnterWithGrow) {
   LocalRanks ranks(GetParam(), 2);
   std::thread newcomer([&] {
@@ -211,11 +240,16 @@ TEST_P(Reshape, WhoIsStuckIsNamed) {
     }
     std::thread watcher([&] {
       if (rank != 0) return;
-      while (all.waiting_for() != std::vector<Rank>{2}) std::this_thread::yield();
-      for (bool is_logged = false; !is_logged; std::this_thread::yield()) {
+      const TimePoint limit = system_clock().now() + 15s;
+      bool is_known = false;
+      bool is_logged = false;
+      while (!(is_known && is_logged) && system_clock().now() < limit) {
+        is_known = is_known || all.waiting_for() == std::vector<Rank>{2};
         const std::lock_guard lock(mutex);
         is_logged = line.find("waits for 2") != std::string::npos;
       }
+      EXPECT_TRUE(is_known);
+      EXPECT_TRUE(is_logged);
       is_named = true;
       is_named.notify_all();
     });

@@ -81,6 +81,7 @@ Result<std::unique_ptr<Communicator>> Communicator::over(msg::Proxy& proxy, cons
   options.registry = given.registry;
   options.drivers = given.drivers;
   options.token = given.token;
+  options.tokens = given.tokens;
   options.beat = given.beat;
   options.silence = given.silence;
   MUSTER_TRY_OK(check(options));

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "muster/collectives/plan.h"
 #include "muster/msg/registry.h"
 #include "muster/net/driver.h"
+#include "muster/net/token_source.h"
 
 namespace muster::collectives {
 
@@ -47,6 +49,8 @@ struct CommunicatorOptions {
   std::vector<net::Driver*> drivers = {};
   // The secret of the group, at least net::kMinToken bytes.
   std::vector<std::byte> token = {};
+  // Instead of `token`, where it may be replaced: asked for each link that begins.
+  std::shared_ptr<net::TokenSource> tokens = nullptr;
   // Where to be dialled. Empty: each driver's own, on this host only.
   std::vector<std::string> listen = {};
 

@@ -40,6 +40,7 @@ std::vector<std::string> default_addresses(const std::vector<net::Driver*>& driv
 net::EndpointOptions endpoint_options(const FabricOptions& options, Id id) {
   net::EndpointOptions made;
   made.token = options.common.token;
+  made.tokens = options.common.tokens;
   made.id = id;
   made.name = options.member;
   made.drivers = options.common.drivers;

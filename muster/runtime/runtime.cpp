@@ -80,7 +80,7 @@ Result<std::unique_ptr<collectives::Communicator>> Runtime::communicator(
     collectives::CommunicatorOptions options, const msg::Wait& wait) {
   if (options.registry == nullptr) options.registry = registry_.get();
   if (options.drivers.empty()) options.drivers = drivers();
-  if (options.token.empty()) options.token = tokens_->accepted().front().secret;
+  if (options.token.empty() && options.tokens == nullptr) options.tokens = tokens_;
   return collectives::Communicator::join(*loop_, std::move(options), wait);
 }
 

@@ -123,7 +123,9 @@ def test_arrays_that_cannot_be_are_refused(group: str) -> None:
         with pytest.raises(ValueError, match="C order"):
             alone.all_reduce(np.zeros((4, 4)).T[1:])
         with pytest.raises(ValueError, match="writable"):
-            alone.all_reduce(np.broadcast_to(np.float64(1), (3,)))
+            frozen = np.zeros(3)
+            frozen.flags.writeable = False
+            alone.all_reduce(frozen)
         with pytest.raises(ValueError, match="reduction"):
             alone.all_reduce(np.zeros(3), reduction="average")  # type: ignore[arg-type]
     with pytest.raises(muster.CancelledError):

@@ -92,6 +92,8 @@ Status Crew::await_phase(Rank peer, std::uint32_t phase) {
 // before it does, and we look after we have read. Else a rank that comes late
 // would find all that the others left on their desks, and take it for done.
 Status Crew::check_unspoilt() {
+  // What was read is plain memory, so that no load of ours orders it. TSan does not
+  // model the fence, nor does it see the memory, which other processes write.
   std::atomic_thread_fence(std::memory_order_acquire);
   for (Rank peer = 0; peer < size(); ++peer) {
     const Desk* const desk = peers_[peer].desk;

@@ -20,7 +20,7 @@ void chain_broadcast(PlanBuilder& b, const Team& team, Rank root, const Slice& i
 void chain_reduce(PlanBuilder& b, const Team& team, Rank root, const Slice& in, const Slice& out,
                   std::uint64_t segment, bool is_commutative) {
   // So many segments may be on their way to the next while others come in.
-  constexpr std::uint64_t cells = 8;
+  constexpr std::uint64_t kCells = 8;
   const Rank size = team.size();
   const Rank top = is_commutative ? root : 0;
   const Rank place = (team.me + size - top) % size;
@@ -28,14 +28,14 @@ void chain_reduce(PlanBuilder& b, const Team& team, Rank root, const Slice& in, 
   const bool is_last = place + 1 == size;
   const bool keeps = team.me == root && top == root;
   const bool needs_cells = !is_last && !keeps;
-  const std::uint64_t number = needs_cells ? std::min(cells, segments.number()) : 0;
+  const std::uint64_t number = needs_cells ? std::min(kCells, segments.number()) : 0;
   const Slice scratch = b.scratch(number * segments.largest());
   for (std::uint64_t i = 0; i < segments.number(); ++i) {
     const Slice own = segments.of(in, i);
     Slice sum = own;
-    if (needs_cells) sum = part(scratch, (i % cells) * segments.largest(), own.count);
+    if (needs_cells) sum = part(scratch, (i % kCells) * segments.largest(), own.count);
     if (keeps) sum = segments.of(out, i);
-    if (needs_cells && i >= cells) b.settle(cells - 1);
+    if (needs_cells && i >= kCells) b.settle(kCells - 1);
     is_last ? b.copy(own, sum) : b.receive_reduce(team, team.after(1), own, sum, false);
     if (place != 0) {
       b.send(team, team.before(1), sum);

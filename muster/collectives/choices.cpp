@@ -14,10 +14,10 @@ constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 const std::vector<Choice>& standard_rows() {
   using enum Operation;
   using enum Algorithm;
-  static const std::vector<Choice> rows{
+  static const std::vector<Choice> kRows{
 #include "muster/collectives/choices.inc"
   };
-  return rows;
+  return kRows;
 }
 
 auto key(const Choice& row) { return std::tuple(row.ground, row.operation, row.ranks, row.bytes); }
@@ -78,20 +78,23 @@ Result<ChoiceTable> ChoiceTable::make(std::vector<Choice> rows) {
                                       " on " + std::string(name(row.ground)) + "; correct the row");
     }
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Choice& a, const Choice& b) { return key(a) < key(b); });
+  // Rows of one key stay in order. (std::stable_sort uses what C++17 has deprecated.)
+  const auto is_less = [](const Choice& a, const Choice& b) { return key(a) < key(b); };
+  for (auto next = rows.begin(); next != rows.end(); ++next) {
+    std::rotate(std::upper_bound(rows.begin(), next, *next, is_less), next, next + 1);
+  }
   ChoiceTable table;
   table.rows_ = std::move(rows);
   return table;
 }
 
 const ChoiceTable& ChoiceTable::standard() {
-  static const ChoiceTable table = [] {
+  static const ChoiceTable kTable = [] {
     Result<ChoiceTable> made = make(standard_rows());
     MUSTER_CHECK(made.has_value(), "choices.inc has a row that cannot be");
     return *std::move(made);
   }();
-  return table;
+  return kTable;
 }
 
 const Choice* ChoiceTable::find(Ground ground, Operation operation, Rank ranks,

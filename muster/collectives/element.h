@@ -18,14 +18,14 @@ inline constexpr std::array kElements{Element::i8,  Element::u8,   Element::i32,
 
 // Bytes of one.
 constexpr std::size_t size_of(Element element) {
-  constexpr std::array<std::uint8_t, kElements.size()> sizes{1, 1, 4, 8, 2, 2, 4, 8};
-  return sizes[static_cast<std::size_t>(element)];
+  constexpr std::array<std::uint8_t, kElements.size()> kSizes{1, 1, 4, 8, 2, 2, 4, 8};
+  return kSizes[static_cast<std::size_t>(element)];
 }
 
 constexpr std::string_view name(Element element) {
-  constexpr std::array<std::string_view, kElements.size()> names{"i8",  "u8",   "i32", "i64",
-                                                                 "f16", "bf16", "f32", "f64"};
-  return names[static_cast<std::size_t>(element)];
+  constexpr std::array<std::string_view, kElements.size()> kNames{"i8",  "u8",   "i32", "i64",
+                                                                  "f16", "bf16", "f32", "f64"};
+  return kNames[static_cast<std::size_t>(element)];
 }
 
 // The element whose number came from outside; nothing if there is none.
@@ -45,7 +45,8 @@ struct BF16 {
   friend bool operator==(BF16, BF16) = default;
 };
 
-// element_of<float> is Element::f32, and so on.
+// element_of<float> is Element::f32, and so on. Reads as the function it might be.
+// NOLINTBEGIN(readability-identifier-naming)
 template <class T>
 inline constexpr Element element_of = [] { static_assert(sizeof(T) == 0, "not an element"); }();
 template <>
@@ -64,5 +65,6 @@ template <>
 inline constexpr Element element_of<float> = Element::f32;
 template <>
 inline constexpr Element element_of<double> = Element::f64;
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace muster::collectives

@@ -253,7 +253,7 @@ void Fabric::take_hello(Seat& seat, const wire::Frame& frame) {
     log::warning(fmt::format("rank turned away  member {}  why another communicator", seat.name));
     return lose(seat, Error(Code::invalid, "it is of another communicator"));
   }
-  seat.hello = std::move(hello);
+  seat.hello = hello;
 }
 
 void Fabric::take_ready(Seat& seat, const Note& note, const wire::Frame& frame) {

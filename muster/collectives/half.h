@@ -41,9 +41,9 @@ inline std::uint32_t bits_of_float(float value) {
   const std::uint32_t all = value.bits;
   const std::uint32_t sign = (all & 0x8000) << 16;
   const std::uint32_t magnitude = all & 0x7FFF;
-  constexpr std::uint32_t two_to_112 = (112 + 127) << 23;
+  constexpr std::uint32_t kTwoTo112 = (112 + 127) << 23;
   const std::uint32_t scaled =
-      bits_of_float(float_of_bits(magnitude << 13) * float_of_bits(two_to_112));
+      bits_of_float(float_of_bits(magnitude << 13) * float_of_bits(kTwoTo112));
   const std::uint32_t special = magnitude << 13 | 0x7F800000;
   return float_of_bits((magnitude >= 0x7C00 ? special : scaled) | sign);
 }
@@ -56,9 +56,9 @@ inline std::uint32_t bits_of_float(float value) {
   const std::uint32_t normal =
       (magnitude + 0xFFF + (magnitude >> 13 & 1) - (std::uint32_t{112} << 23)) >> 13;
   // Below the smallest normal half: adding one half rounds at the right bit.
-  constexpr std::uint32_t one_half = std::uint32_t{126} << 23;
+  constexpr std::uint32_t kOneHalf = std::uint32_t{126} << 23;
   const std::uint32_t small =
-      bits_of_float(float_of_bits(magnitude) + float_of_bits(one_half)) - one_half;
+      bits_of_float(float_of_bits(magnitude) + float_of_bits(kOneHalf)) - kOneHalf;
   const std::uint32_t huge = magnitude > 0x7F800000 ? 0x7E00 | (magnitude >> 13 & 0x3FF) : 0x7C00;
   const std::uint32_t finite = magnitude < 0x38800000 ? small : normal;
   return {static_cast<std::uint16_t>((magnitude >= 0x47800000 ? huge : finite) | sign)};

@@ -132,8 +132,8 @@ Slice PlanBuilder::scratch(std::uint64_t count) {
 
 Slice PlanBuilder::window(std::uint64_t count) {
   // So that no two cells share a cache line.
-  constexpr std::uint64_t grain = 64;
-  const std::uint64_t taken = (count + grain - 1) / grain * grain;
+  constexpr std::uint64_t kGrain = 64;
+  const std::uint64_t taken = (count + kGrain - 1) / kGrain * kGrain;
   return {Place::window, std::exchange(plan_.window, plan_.window + taken), count};
 }
 

@@ -57,6 +57,8 @@ class Reduction {
     return kind_ == Kind::mean || kind_ == Kind::logical_and || kind_ == Kind::logical_or;
   }
 
+  // Named as what they stand for.
+  // NOLINTBEGIN(readability-identifier-naming)
   static const Reduction sum;
   static const Reduction product;
   static const Reduction min;
@@ -64,6 +66,7 @@ class Reduction {
   static const Reduction mean;
   static const Reduction logical_and;
   static const Reduction logical_or;
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   Kind kind_;

@@ -49,7 +49,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
     if (colour < 0) return std::unique_ptr<Communicator>();
     std::vector<std::pair<std::int64_t, Rank>> chosen;
     for (Rank rank = 0; rank < crew.size(); ++rank) {
-      if (all[2 * rank] == colour) chosen.emplace_back(all[2 * rank + 1], rank);
+      if (all[std::size_t{2} * rank] == colour)
+        chosen.emplace_back(all[std::size_t{2} * rank + 1], rank);
     }
     std::ranges::sort(chosen);
     Seats seats;

@@ -59,14 +59,14 @@ std::uint64_t make_host() {
 
 Process this_process() {
   // A word that others can try to read, and that nobody else has.
-  static const std::uint64_t mark = random_bits();
-  static const std::uint64_t host = make_host();
+  static const std::uint64_t kMark = random_bits();
+  static const std::uint64_t kHost = make_host();
   Process process;
-  process.host = host;
+  process.host = kHost;
   process.pid = getpid();
   process.start = life_of(process.pid).start;
-  process.probe = reinterpret_cast<std::uint64_t>(&mark);
-  process.mark = mark;
+  process.probe = reinterpret_cast<std::uint64_t>(&kMark);
+  process.mark = kMark;
   return process;
 }
 

@@ -65,7 +65,7 @@ Status Proxy::leave(const Wait& wait) {
   const TimePoint deadline = wait.deadline_from([this] { return core_->loop().now(); });
   internal::wait_for(core_->loop(), wait, deadline,
                      [this] { return core_->end() || core_->is_all_done(); });
-  const Status written = write_kept();
+  Status written = write_kept();
   {
     const Turn turn(core_->loop());
     core_->leave();

@@ -221,7 +221,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   bool send_report(PeerLink& link, MessageKind kind, const DeliveryReport& report);
   bool confirm(PeerLink& link, std::uint32_t count);
   bool take_kept(PeerLink& link, const MessageHead& head, std::size_t cost);
-  void drop_kept(PeerRecord& record, std::vector<OutgoingMessage> messages, const Error& why);
+  void drop_kept(PeerRecord& record, const std::vector<OutgoingMessage>& messages,
+                 const Error& why);
   void removed(const MessageId& id);
   void forget_arrivals(const PeerRecord& record);
   void give_up_kept();

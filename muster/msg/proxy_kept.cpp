@@ -65,7 +65,7 @@ void ProxyCore::send_until_done(PeerRecord& record) {
     if (sent.error().code() != Code::invalid) return;
     std::vector<OutgoingMessage> dropped;
     dropped.push_back(*there.kept.remove(message.head.message));
-    drop_kept(record, std::move(dropped), sent.error());
+    drop_kept(record, dropped, sent.error());
   }
 }
 
@@ -137,7 +137,7 @@ void ProxyCore::count_unwritten() {
   unwritten_count_.store(unstored_.size() + unheard_.size(), std::memory_order_relaxed);
 }
 
-void ProxyCore::drop_kept(PeerRecord& record, std::vector<OutgoingMessage> messages,
+void ProxyCore::drop_kept(PeerRecord& record, const std::vector<OutgoingMessage>& messages,
                           const Error& why) {
   for (const OutgoingMessage& message : messages) {
     removed(message.head.message);

@@ -132,8 +132,8 @@ Trace::~Trace() {
 }
 
 void Trace::note(TraceEvent event) {
-  thread_local const int thread = gettid();
-  event.thread = thread;
+  thread_local const int kThread = gettid();
+  event.thread = kThread;
   const std::lock_guard lock(mutex_);
   if (waiting_.size() >= most_waiting_) {
     ++left_out_;

@@ -94,6 +94,7 @@ Reduction to_reduction(nb::handle name) {
 
 // What all operations of one communicator share.
 struct Held {
+  const RuntimeUse use;
   std::unique_ptr<collectives::Communicator> communicator;
   std::uint32_t forks = fork_count();
   ~Held() {

@@ -3,6 +3,7 @@
 #include "process.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <string>
@@ -29,6 +30,7 @@ struct Process {
 };
 
 Process* current = nullptr;
+std::atomic<int> uses{0};
 
 // What a parent had is forgotten: neither its threads nor its locks are here.
 Process& process() {
@@ -80,7 +82,7 @@ void close() {
     std::this_thread::sleep_for(milliseconds(1));
   }
   // Who is still inside keeps all that it may touch.
-  if (is_anybody_inside()) return;
+  if (is_anybody_inside() || uses.load() > 0) return;
   std::vector<std::unique_ptr<msg::Proxy>> proxies = std::move(current->departing);
   for (ProxyHandle* handle : current->proxies) proxies.push_back(std::move(handle->proxy));
   auto registries = std::move(current->registries);
@@ -112,6 +114,9 @@ msg::Registry* registry_at(const std::string& where) {
   if (const auto found = known.find(where); found != known.end()) return found->second.get();
   return known.emplace(where, unwrap(make_registry(where))).first->second.get();
 }
+
+RuntimeUse::RuntimeUse() { uses.fetch_add(1); }
+RuntimeUse::~RuntimeUse() { uses.fetch_sub(1); }
 
 void enter_proxy(ProxyHandle& handle) { process().proxies.push_back(&handle); }
 

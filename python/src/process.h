@@ -11,6 +11,16 @@ namespace muster::python {
 // Needs the lock.
 Runtime& runtime();
 
+// Any thread. While one lives, the runtime stays, even past the interpreter's end:
+// what was made with it holds its loop and its registry.
+class RuntimeUse {
+ public:
+  RuntimeUse();
+  ~RuntimeUse();
+  RuntimeUse(const RuntimeUse&) = delete;
+  RuntimeUse& operator=(const RuntimeUse&) = delete;
+};
+
 void bind_process(nanobind::module_& module);
 
 }  // namespace muster::python

@@ -164,6 +164,9 @@ ProxyCore::~ProxyCore() {
   sessions_.end_all(Error(Code::cancelled, "the proxy is gone"));
   membership_.reset();
   loop_.forget(*this);
+  // Here, under the baton, and not when the members go.
+  loop_.stop(session_timer_);
+  loop_.stop(minimum_timer_);
   doomed_.clear();
   strangers_.clear();
   channels_.clear();

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include "muster/base/error.h"
 
@@ -43,9 +42,32 @@ class [[nodiscard]] Result {
   std::unique_ptr<Error> error_;  // Apart, so that success is cheap to hand on.
 };
 
-// What an operation returns that has nothing to give but may fail.
-using Status = Result<std::monostate>;
-inline Status ok() { return std::monostate{}; }
+// What an operation returns that has nothing to give but may fail. A word: null
+// is success, which every layer of a send hands on.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  Result(Result&&) noexcept = default;
+  Result& operator=(Result&&) noexcept = default;
+  Result(const Result& other)
+      : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+  Result& operator=(const Result& other) { return *this = Result(other); }
+  ~Result() = default;
+
+  explicit operator bool() const { return error_ == nullptr; }
+  bool has_value() const { return error_ == nullptr; }
+  void operator*() const {}  // For templates over T.
+
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+using Status = Result<void>;
+inline Status ok() { return {}; }
 
 }  // namespace muster
 

@@ -14,10 +14,6 @@
 namespace muster::loop {
 namespace {
 
-// The loop whose baton this thread took last; outer_ leads to those before. A
-// callback of one loop may post to another, but never waits for it.
-thread_local const Loop* held_loop = nullptr;
-
 // Rounds of polling between two looks at the timers, and at epoll: both cost
 // more than a round, and neither may starve.
 constexpr std::uint32_t kTimersEvery = 8;
@@ -27,6 +23,8 @@ constexpr std::uint32_t kDescriptorsEvery = 64;
 constexpr int kVisitorRounds = 4;
 
 }  // namespace
+
+constinit thread_local const Loop* Loop::held_ = nullptr;
 
 Result<std::unique_ptr<Loop>> Loop::make(LoopOptions options) {
   std::unique_ptr<Loop> loop(new Loop(options));
@@ -71,35 +69,32 @@ Loop::~Loop() {
   take();
   inbox_.drain([](auto& task) { task(); });
   flush();
-  held_loop = outer_;
+  held_ = outer_;
   baton_.release();
   for (const int descriptor : {epoll_, wake_, keeper_bell_}) {
     if (descriptor >= 0) close(descriptor);
   }
 }
 
-bool Loop::is_held() const {
-  const Loop* held = held_loop;
+bool Loop::is_held_outside() const {
+  const Loop* held = held_;
   while (held != nullptr && held != this) held = held->outer_;
   return held == this;
 }
 
 void Loop::check_held() const { MUSTER_CHECK(is_held(), "the caller holds the loop's baton"); }
 
-void Loop::mark_held() {
-  outer_ = held_loop;
-  held_loop = this;
-}
-
-void Loop::take() {
-  baton_.take();
-  mark_held();
+inline void Loop::settle() {
+  inbox_.drain([](auto& task) { task(); });
+  if (!flushers_.empty()) flush();
+  if (!waiters_.empty()) settle_waiters();
+  if (parked_ > 0) rearm_for_sleepers();
 }
 
 void Loop::give() {
   for (;;) {
     settle();
-    held_loop = outer_;
+    held_ = outer_;
     if (baton_.give([this] { return !inbox_.empty(); })) return;
     mark_held();
   }
@@ -116,13 +111,6 @@ void Loop::post(std::function<void()> task) {
   if (is_held() || !baton_.try_take()) return;
   mark_held();
   give();
-}
-
-void Loop::settle() {
-  inbox_.drain([](auto& task) { task(); });
-  flush();
-  if (!waiters_.empty()) settle_waiters();
-  if (parked_ > 0) rearm_for_sleepers();
 }
 
 void Loop::rearm_for_sleepers() {

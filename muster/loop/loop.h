@@ -94,7 +94,7 @@ class Loop {
   int wake_descriptor() const { return wake_; }
 
   // Any thread. True if the calling thread holds the baton.
-  bool is_held() const;
+  bool is_held() const { return held_ == this || (held_ != nullptr && is_held_outside()); }
   void check_held() const;
 
  private:
@@ -110,10 +110,17 @@ class Loop {
   Status wake_by(int descriptor);
 
   // The baton, and what is due whenever it changes hands.
-  void take();
+  void take() {
+    baton_.take();
+    mark_held();
+  }
   void give();
   void give_way();
-  void mark_held();
+  void mark_held() {
+    outer_ = held_;
+    held_ = this;
+  }
+  bool is_held_outside() const;
   void settle();
   void settle_waiters();
   void rearm_for_sleepers();
@@ -148,6 +155,10 @@ class Loop {
   void wake_keeper();
   int sleep_as_keeper(std::span<::epoll_event> events, const ::timespec* patience);
   void call_keeper_out();
+
+  // The loop whose baton this thread took last; outer_ leads to those before. A
+  // callback of one loop may post to another, but never waits for it.
+  static constinit thread_local const Loop* held_;
 
   LoopOptions options_;
   Baton baton_;

@@ -158,6 +158,10 @@ class Link final : private Sink, private loop::Flusher {
     std::uint64_t total = 0;
     std::uint64_t counted = 0;  // Of parts that do not pass by reference.
   };
+  struct Control {
+    LinkHead head;
+    wire::Frame frame;
+  };
 
   explicit Link(internal::LinkShared& shared);
 
@@ -189,11 +193,18 @@ class Link final : private Sink, private loop::Flusher {
 
   // Sending (link_send.cpp).
   Passage look_at(const wire::Frame& frame) const;
-  bool is_large(const Passage& passage) const;
-  LinkHead head_for(Kind kind, Lane lane = {}) const;
-  Status transmit(wire::Frame& frame);
+  static bool is_large(const Passage& passage) { return passage.counted > kLargePart; }
+  LinkHead head_for(Kind kind, Lane lane = {}) const {
+    return {.version = version_, .kind = kind, .priority = lane.priority, .channel = lane.channel};
+  }
+  Status transmit(const LinkHead& head, wire::Frame& frame);
+  Status transmit_inline(LinkHead head, wire::Frame& frame);
   Status queue(wire::Frame& frame, Lane lane);
-  void count_sent(std::uint64_t bytes, std::uint32_t cost);
+  void count_sent(std::uint64_t bytes, std::uint32_t cost) {
+    send_window_.take(cost);
+    ++counters_.messages_sent;
+    counters_.bytes_sent += bytes;
+  }
   void send_control(const LinkHead& head, wire::Parts parts = {});
   void flush_control();
   void pump();
@@ -245,7 +256,7 @@ class Link final : private Sink, private loop::Flusher {
   LinkCounters counters_;
   Lanes lanes_;
 
-  std::vector<wire::Frame> control_;  // That found no room.
+  std::vector<Control> control_;  // That found no room.
   std::vector<std::unique_ptr<internal::Receiving>> receiving_;
   std::uint64_t last_offered_ = 0;
   std::uint64_t last_offer_seen_ = 0;

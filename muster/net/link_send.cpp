@@ -11,9 +11,10 @@
 namespace muster::net {
 namespace {
 
-constexpr std::size_t kCreditAt = 8;
 // Chunks that lie in the driver at once: one that leaves, one that follows.
 constexpr int kChunksOut = 2;
+// Bodies below this are copied by every driver between processes.
+constexpr std::size_t kUnasked = 2048;
 // A chunk need not be smaller than this for the sake of those who wait.
 constexpr std::size_t kSmallChunk = std::size_t{256} << 10;
 
@@ -35,45 +36,24 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
 
 }  // namespace
 
-Status Link::send(wire::Frame& frame, Lane lane) {
-  if (state_ != State::up || !has_room_ || !lanes_.empty()) return queue(frame, lane);
-  if (!is_sound(frame, lane)) return queue(frame, lane);
-  const Passage passage = look_at(frame);
-  if (passage.total > peer_.max_body || is_large(passage)) return queue(frame, lane);
-  const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
-  if (!send_window_.fits(cost)) return queue(frame, lane);
-
-  LinkHead head = head_for(Kind::message, lane);
-  head.aux = cost;
-  write_link_head(head, frame.head);
-  Status sent = transmit(frame);
-  if (sent) {
-    count_sent(passage.total, cost);
-    return sent;
-  }
-  if (sent.error().code() == Code::overloaded || will_retry()) return queue(frame, lane);
-  return sent;
-}
-
-Link::Passage Link::look_at(const wire::Frame& frame) const {
+inline Link::Passage Link::look_at(const wire::Frame& frame) const {
   Passage passage;
+  for (const Buffer& part : frame.parts) passage.total += part.size();
+  // What is this small is charged, however it travels: not worth the question.
+  if (passage.total < kUnasked) return {passage.total, passage.total};
   for (const Buffer& part : frame.parts) {
-    passage.total += part.size();
     if (!connection_->passes(part)) passage.counted += part.size();
   }
   return passage;
 }
 
-bool Link::is_large(const Passage& passage) const { return passage.counted > kLargePart; }
-
-LinkHead Link::head_for(Kind kind, Lane lane) const {
-  return {.version = version_, .kind = kind, .priority = lane.priority, .channel = lane.channel};
-}
-
-// Hands `frame` to the connection, and with it the credit that is owed.
-Status Link::transmit(wire::Frame& frame) {
+// Hands `frame` to the connection, and with it the credit that is owed. Inline in
+// the most frequent case: a head that is put together in registers leaves by whole
+// words, which the copy that follows can read at once.
+[[gnu::always_inline]] inline Status Link::transmit_inline(LinkHead head, wire::Frame& frame) {
   const std::uint32_t credit = receive_window_.owed();
-  wire::store(frame.head.resize(frame.head.size()).data() + kCreditAt, credit);
+  head.credit = credit;
+  write_link_head(head, frame.head);
   Status sent = connection_->send(frame);
   if (sent) {
     receive_window_.settle(credit);
@@ -85,10 +65,27 @@ Status Link::transmit(wire::Frame& frame) {
   return sent;
 }
 
-void Link::count_sent(std::uint64_t bytes, std::uint32_t cost) {
-  send_window_.take(cost);
-  ++counters_.messages_sent;
-  counters_.bytes_sent += bytes;
+Status Link::send(wire::Frame& frame, Lane lane) {
+  if (state_ != State::up || !has_room_ || !lanes_.empty()) return queue(frame, lane);
+  if (!is_sound(frame, lane)) return queue(frame, lane);
+  const Passage passage = look_at(frame);
+  if (passage.total > peer_.max_body || is_large(passage)) return queue(frame, lane);
+  const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
+  if (!send_window_.fits(cost)) return queue(frame, lane);
+
+  LinkHead head = head_for(Kind::message, lane);
+  head.aux = cost;
+  Status sent = transmit_inline(head, frame);
+  if (sent) {
+    count_sent(passage.total, cost);
+    return sent;
+  }
+  if (sent.error().code() == Code::overloaded || will_retry()) return queue(frame, lane);
+  return sent;
+}
+
+Status Link::transmit(const LinkHead& head, wire::Frame& frame) {
+  return transmit_inline(head, frame);
 }
 
 Status Link::queue(wire::Frame& frame, Lane lane) {
@@ -160,8 +157,7 @@ bool Link::send_queued(Queued& queued) {
   if (!send_window_.fits(cost)) return false;
   LinkHead head = head_for(Kind::message, queued.lane);
   head.aux = cost;
-  write_link_head(head, queued.frame.head);
-  if (Status sent = transmit(queued.frame); sent) {
+  if (Status sent = transmit(head, queued.frame); sent) {
     count_sent(passage.total, cost);
     lanes_.pop(&queued);
   } else if (sent.error().code() == Code::invalid) {
@@ -185,9 +181,8 @@ bool Link::send_offer(Queued& queued, const Passage& passage) {
   LinkHead head = head_for(Kind::offer, queued.lane);
   head.aux = cost;
   head.id = transfer->id();
-  write_link_head(head, offer.head);
   offer.parts = transfer->offer(parts);
-  if (Status sent = transmit(offer); !sent) {
+  if (Status sent = transmit(head, offer); !sent) {
     if (sent.error().code() == Code::invalid) give_up(queued, sent.error());
     return true;
   }
@@ -213,11 +208,10 @@ void Link::send_chunk(Queued& queued) {
   head.id = transfer.id();
   head.aux = chunk.part;
   head.offset = chunk.offset;
-  write_link_head(head, frame.head);
   frame.parts.push_back(internal::make_chunk(chunk.bytes, parts[chunk.part], gate_));
   ++chunks_out_;
   const bool had_room = has_room_;
-  if (Status sent = transmit(frame); !sent) {
+  if (Status sent = transmit(head, frame); !sent) {
     // There may well be room for what is smaller.
     if (sent.error().code() == Code::overloaded) has_room_ = had_room;
     has_chunk_room_ = false;
@@ -241,15 +235,17 @@ void Link::give_up(Queued& queued, const Error& why) {
 void Link::send_control(const LinkHead& head, wire::Parts parts) {
   wire::Frame frame;
   frame.head.resize(kLinkHead);
-  write_link_head(head, frame.head);
   frame.parts = std::move(parts);
-  if (has_room_ && control_.empty() && transmit(frame)) return;
-  control_.push_back(std::move(frame));
+  if (has_room_ && control_.empty() && transmit(head, frame)) return;
+  control_.push_back({head, std::move(frame)});
 }
 
 void Link::flush_control() {
   std::size_t sent = 0;
-  while (has_room_ && sent < control_.size() && transmit(control_[sent])) ++sent;
+  while (has_room_ && sent < control_.size() &&
+         transmit(control_[sent].head, control_[sent].frame)) {
+    ++sent;
+  }
   control_.erase(control_.begin(), control_.begin() + static_cast<std::ptrdiff_t>(sent));
   if (has_room_ && receive_window_.is_due()) send_control(head_for(Kind::credit));
 }

@@ -81,8 +81,7 @@ bool PeerDoor::ring() const {
   MUSTER_CRASH_POINT();
   page.summary.fetch_or(std::uint64_t{1} << slot_ / 64, std::memory_order_seq_cst);
   MUSTER_CRASH_POINT();
-  if (page.is_parked.load(std::memory_order_seq_cst) == 0) return false;
-  if (page.is_parked.exchange(0, std::memory_order_seq_cst) == 0) return false;
+  if (!page.bell.must_ring()) return false;
   MUSTER_CRASH_POINT();
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);

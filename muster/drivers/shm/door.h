@@ -17,13 +17,14 @@
 
 #include "muster/base/result.h"
 #include "muster/drivers/shm/memory.h"
+#include "muster/loop/doorbell.h"
 
 namespace muster::drivers::shm {
 
 struct DoorPage {
   static constexpr std::size_t kWords = 64;
 
-  alignas(64) std::atomic<std::uint32_t> is_parked{0};
+  alignas(64) loop::Doorbell bell;
   alignas(64) std::atomic<std::uint64_t> summary{0};  // A bit per word of `ready`.
   alignas(64) std::atomic<std::uint64_t> ready[kWords]{};
 };
@@ -44,8 +45,8 @@ class Door {
   void answer(const std::function<void(std::uint32_t)>& visit);
 
   // From now on peers write the wake descriptor. The caller looks again.
-  void park() { page().is_parked.exchange(1, std::memory_order_seq_cst); }
-  void unpark() { page().is_parked.store(0, std::memory_order_relaxed); }
+  void park() { page().bell.arm(); }
+  void unpark() { page().bell.disarm(); }
 
   int descriptor() const { return descriptor_.get(); }
 

@@ -13,8 +13,6 @@ namespace {
 using wire::load;
 using wire::store;
 
-constexpr std::size_t kFixed = 8;       // Head size, part count.
-constexpr std::size_t kPlan = 8;        // Size and how.
 constexpr std::size_t kElsewhere = 24;  // What a part that is not inside has besides.
 constexpr std::uint64_t kMaxBundle = std::uint64_t{64} << 20;
 constexpr std::uint64_t kSizeMask = (std::uint64_t{1} << 56) - 1;
@@ -24,7 +22,7 @@ Error invalid(const char* why) { return Error(Code::invalid, why).during("read a
 }  // namespace
 
 std::size_t frame_record_size(const wire::Frame& frame, std::span<const PartPlan> plans) {
-  std::size_t size = kFixed + kPlan * plans.size() + aligned(frame.head.size());
+  std::size_t size = kRecordFixed + kRecordPlan * plans.size() + aligned(frame.head.size());
   for (const PartPlan& plan : plans) {
     if (plan.how == How::inside) size += aligned(plan.size);
     if (plan.how == How::reference || plan.how == How::direct) size += kElsewhere;
@@ -36,10 +34,10 @@ void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plan
   store<std::uint16_t>(out, static_cast<std::uint16_t>(frame.head.size()));
   store<std::uint16_t>(out + 2, static_cast<std::uint16_t>(frame.parts.size()));
   store<std::uint32_t>(out + 4, 0);
-  out += kFixed;
+  out += kRecordFixed;
   for (const PartPlan& plan : plans) {
     store<std::uint64_t>(out, plan.size | static_cast<std::uint64_t>(plan.how) << 56);
-    out += kPlan;
+    out += kRecordPlan;
     if (plan.how == How::inside || plan.how == How::bundled) continue;
     store<std::uint64_t>(out, plan.place);
     store<std::uint64_t>(out + 8, plan.handle);
@@ -58,19 +56,19 @@ void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plan
 Result<std::size_t> read_frame_record(std::span<const std::byte> body, wire::Head& head,
                                       std::vector<PartPlan>& plans) {
   plans.clear();
-  if (body.size() < kFixed) return invalid("it is cut short");
+  if (body.size() < kRecordFixed) return invalid("it is cut short");
   const auto head_size = load<std::uint16_t>(body.data());
   const auto part_count = load<std::uint16_t>(body.data() + 2);
   if (head_size > wire::kMaxHead) return invalid("its head is too long");
   if (part_count > wire::kMaxParts) return invalid("it has too many parts");
-  std::size_t at = kFixed;
+  std::size_t at = kRecordFixed;
   std::size_t inside = 0;
   std::uint64_t bundled = 0;
   std::size_t count = part_count;
   for (std::size_t i = 0; i < count; ++i) {
-    if (body.size() - at < kPlan) return invalid("its parts are cut short");
+    if (body.size() - at < kRecordPlan) return invalid("its parts are cut short");
     const auto word = load<std::uint64_t>(body.data() + at);
-    at += kPlan;
+    at += kRecordPlan;
     PartPlan plan;
     plan.size = word & kSizeMask;
     plan.how = static_cast<How>(word >> 56);
@@ -109,51 +107,6 @@ Result<std::size_t> read_frame_record(std::span<const std::byte> body, wire::Hea
   head.assign(body.subspan(at, head_size));
   at += aligned(head_size);
   if (body.size() - at < inside) return invalid("its parts are longer than the record");
-  return at;
-}
-
-std::size_t small_record_size(const wire::Frame& frame) {
-  std::size_t size = kFixed + kPlan * frame.parts.size() + aligned(frame.head.size());
-  for (const Buffer& part : frame.parts) size += aligned(part.size());
-  return size;
-}
-
-void write_small_record(const wire::Frame& frame, std::byte* out) {
-  static_assert(static_cast<int>(How::inside) == 0, "a plan is then the size alone");
-  const auto head_size = static_cast<std::uint32_t>(frame.head.size());
-  const auto part_count = static_cast<std::uint32_t>(frame.parts.size());
-  store<std::uint64_t>(out, head_size | part_count << 16);
-  out += kFixed;
-  for (const Buffer& part : frame.parts) {
-    store<std::uint64_t>(out, part.size());
-    out += kPlan;
-  }
-  frame.head.copy_to(out);
-  out += aligned(head_size);
-  for (const Buffer& part : frame.parts) {
-    if (part.empty()) continue;
-    std::memcpy(out, part.data(), part.size());
-    out += aligned(part.size());
-  }
-}
-
-std::size_t read_small_record(std::span<const std::byte> body, wire::Head& head,
-                              std::span<std::uint32_t, kSmallParts> sizes, std::size_t& count) {
-  if (body.size() < kFixed + kPlan * kSmallParts) return 0;  // So that the loop needs no check.
-  const auto head_size = load<std::uint16_t>(body.data());
-  const auto part_count = load<std::uint16_t>(body.data() + 2);
-  if (head_size > wire::kMaxHead || part_count > kSmallParts) return 0;
-  std::uint64_t inside = 0;
-  for (std::size_t i = 0; i < part_count; ++i) {
-    const auto size = load<std::uint64_t>(body.data() + kFixed + kPlan * i);
-    if (size >= net::kLargePart) return 0;  // Or anything but inside.
-    sizes[i] = static_cast<std::uint32_t>(size);
-    inside += aligned(size);
-  }
-  const std::size_t at = kFixed + kPlan * part_count + aligned(head_size);
-  if (at + inside != body.size()) return 0;
-  head.assign(body.subspan(kFixed + kPlan * part_count, head_size));
-  count = part_count;
   return at;
 }
 

@@ -30,6 +30,10 @@ enum class How : std::uint8_t {
   bundled = 3,    // As direct, together with others in the plan that follows the parts'.
 };
 
+// Of a frame record.
+inline constexpr std::size_t kRecordFixed = 8;  // Head size, part count.
+inline constexpr std::size_t kRecordPlan = 8;   // Size and how, of each part.
+
 // In a frame record's note: some parts are direct, so the frame takes a while.
 inline constexpr std::uint16_t kHasDirect = 1;
 
@@ -55,13 +59,5 @@ void write_frame_record(const wire::Frame& frame, std::span<const PartPlan> plan
 // Code::invalid for what no honest writer leaves.
 Result<std::size_t> read_frame_record(std::span<const std::byte> body, wire::Head& head,
                                       std::vector<PartPlan>& plans);
-
-// The same for the frames that matter most: a few parts, all inside, and small.
-inline constexpr std::size_t kSmallParts = 4;
-std::size_t small_record_size(const wire::Frame& frame);
-void write_small_record(const wire::Frame& frame, std::byte* out);
-// 0 if the record is not of this kind, or not well formed.
-std::size_t read_small_record(std::span<const std::byte> body, wire::Head& head,
-                              std::span<std::uint32_t, kSmallParts> sizes, std::size_t& count);
 
 }  // namespace muster::drivers::shm

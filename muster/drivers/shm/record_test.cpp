@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/drivers/shm/small_record.h"
+
 namespace muster::drivers::shm {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "muster/drivers/shm/ring.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include <sched.h>
@@ -11,10 +10,8 @@
 namespace muster::drivers::shm {
 namespace {
 
-std::uint64_t to_word(RecordHeader header) { return std::bit_cast<std::uint64_t>(header); }
-
-// The place that a record takes, of `size` bytes with its header.
-std::size_t stepped(std::size_t size) { return (size + kRecordStep - 1) & ~(kRecordStep - 1); }
+using internal::stepped;
+using internal::to_word;
 
 // Asks for the line at `place`, to write it: takes it from the reader early.
 void fetch_to_write(const std::byte* place) {
@@ -32,37 +29,6 @@ void RingWriter::read_tail() {
   // The reader's word. Whatever it holds is only ever compared with, so the
   // worst that a hostile reader can do is to lose its own records.
   tail_ = std::min<std::size_t>(header_->tail.load(std::memory_order_acquire), kRingCapacity);
-}
-
-// Makes head_ a place where `size` bytes fit. There is always room left for an
-// empty header behind, and head_ never catches up with tail_. Growing is for
-// when tail_ is fresh, or the ring was full before.
-bool RingWriter::find_room(std::size_t size, bool may_grow) {
-  if (head_ < tail_) return head_ + size < tail_;
-  if (head_ + size + kRecordStep <= limit_) return true;
-  if (may_grow && (was_full_ || size >= tail_) && limit_ < kRingCapacity) {
-    // Too small for the traffic: use more of the memory.
-    was_full_ = false;
-    limit_ = std::min(kRingCapacity, std::max(2 * limit_, head_ + size + kRecordStep));
-    if (head_ + size + kRecordStep <= limit_) return true;
-  }
-  if (size >= tail_) return false;
-  wrapped_at_ = head_;
-  head_ = 0;
-  return true;
-}
-
-std::byte* RingWriter::begin(std::uint16_t kind, std::uint16_t note, std::size_t size) {
-  const std::size_t whole = stepped(kRecordHeader + size);
-  if (!find_room(whole, was_full_)) {
-    read_tail();
-    if (!find_room(whole, true)) {
-      was_full_ = true;
-      return nullptr;
-    }
-  }
-  pending_ = {static_cast<std::uint32_t>(aligned(kRecordHeader + size)), kind, note};
-  return data_ + head_ + kRecordHeader;
 }
 
 void RingWriter::commit() {
@@ -116,28 +82,6 @@ bool RingWriter::ask_for_room(std::size_t size) {
   if (!has_room(size)) return false;
   header_->wants_room.store(0, std::memory_order_relaxed);
   return true;
-}
-
-RingReader::Found RingReader::next(Record& record) {
-  for (;;) {
-    const auto header = std::bit_cast<RecordHeader>(word_here());
-    if (header.size == 0) return Found::nothing;
-    if (header.kind == kWrapRecord) {
-      // A wrap at the start would lead nowhere, for ever.
-      if (tail_ == 0) return Found::nonsense;
-      tail_ = 0;
-      continue;
-    }
-    // There is always a header behind, to be looked at next.
-    const std::size_t most = kRingCapacity - kRecordStep - tail_;
-    if (header.size < kRecordHeader || header.size % kRecordAlign != 0 || header.size > most) {
-      return Found::nonsense;
-    }
-    current_ = stepped(header.size);
-    record = {
-        header.kind, header.note, {data_ + tail_ + kRecordHeader, header.size - kRecordHeader}};
-    return Found::record;
-  }
 }
 
 void RingReader::pop() {

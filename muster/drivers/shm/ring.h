@@ -13,7 +13,9 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -51,6 +53,17 @@ inline constexpr std::uint16_t kWrapRecord = 0;  // The rest up to the end is un
 inline std::size_t aligned(std::size_t size) {
   return (size + kRecordAlign - 1) & ~(kRecordAlign - 1);
 }
+
+namespace internal {
+
+inline std::uint64_t to_word(RecordHeader header) { return std::bit_cast<std::uint64_t>(header); }
+
+// The place that a record takes, of `size` bytes with its header.
+inline std::size_t stepped(std::size_t size) {
+  return (size + kRecordStep - 1) & ~(kRecordStep - 1);
+}
+
+}  // namespace internal
 
 class RingWriter {
  public:
@@ -154,5 +167,61 @@ class RingReader {
   std::size_t current_ = 0;  // Steps of the record that next() gave, in bytes.
   std::size_t unannounced_ = 0;
 };
+
+// What every small message does is inline, so that it costs no calls; but for what
+// has crash points, which cannot lie in inline functions.
+
+// Makes head_ a place where `size` bytes fit. There is always room left for an
+// empty header behind, and head_ never catches up with tail_. Growing is for
+// when tail_ is fresh, or the ring was full before.
+inline bool RingWriter::find_room(std::size_t size, bool may_grow) {
+  if (head_ < tail_) return head_ + size < tail_;
+  if (head_ + size + kRecordStep <= limit_) return true;
+  if (may_grow && (was_full_ || size >= tail_) && limit_ < kRingCapacity) {
+    // Too small for the traffic: use more of the memory.
+    was_full_ = false;
+    limit_ = std::min(kRingCapacity, std::max(2 * limit_, head_ + size + kRecordStep));
+    if (head_ + size + kRecordStep <= limit_) return true;
+  }
+  if (size >= tail_) return false;
+  wrapped_at_ = head_;
+  head_ = 0;
+  return true;
+}
+
+inline std::byte* RingWriter::begin(std::uint16_t kind, std::uint16_t note, std::size_t size) {
+  const std::size_t whole = internal::stepped(kRecordHeader + size);
+  if (!find_room(whole, was_full_)) {
+    read_tail();
+    if (!find_room(whole, true)) {
+      was_full_ = true;
+      return nullptr;
+    }
+  }
+  pending_ = {static_cast<std::uint32_t>(aligned(kRecordHeader + size)), kind, note};
+  return data_ + head_ + kRecordHeader;
+}
+
+inline RingReader::Found RingReader::next(Record& record) {
+  for (;;) {
+    const auto header = std::bit_cast<RecordHeader>(word_here());
+    if (header.size == 0) return Found::nothing;
+    if (header.kind == kWrapRecord) {
+      // A wrap at the start would lead nowhere, for ever.
+      if (tail_ == 0) return Found::nonsense;
+      tail_ = 0;
+      continue;
+    }
+    // There is always a header behind, to be looked at next.
+    const std::size_t most = kRingCapacity - kRecordStep - tail_;
+    if (header.size < kRecordHeader || header.size % kRecordAlign != 0 || header.size > most) {
+      return Found::nonsense;
+    }
+    current_ = internal::stepped(header.size);
+    record = {
+        header.kind, header.note, {data_ + tail_ + kRecordHeader, header.size - kRecordHeader}};
+    return Found::record;
+  }
+}
 
 }  // namespace muster::drivers::shm

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "muster/wire/bytes.h"
+
 namespace muster::drivers::tcp {
 namespace {
 
@@ -34,10 +36,34 @@ Status FrameReader::take(std::span<const std::byte> bytes, net::Sink& sink) {
 Result<std::size_t> FrameReader::open(std::span<const std::byte> bytes, net::Sink& sink) {
   if (bytes.size() < wire::kPrefixSize) return open_from_pieces(bytes, sink);
   MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
+  if (prefix.part_count == 1) {
+    if (const std::size_t used = take_small(prefix.head_size, bytes, sink); used > 0) return used;
+  }
   const std::size_t whole = wire::prefix_size(prefix.part_count) + prefix.head_size;
   if (bytes.size() < whole) return open_from_pieces(bytes, sink);
   MUSTER_TRY_OK(begin(prefix, bytes.data(), sink));
   return whole;
+}
+
+// By far the most frames: one small part, and all of it is there. 0 if this is none
+// of those; nothing has happened then.
+std::size_t FrameReader::take_small(std::size_t head_size, std::span<const std::byte> bytes,
+                                    net::Sink& sink) {
+  const std::size_t opening = wire::prefix_size(1) + head_size;
+  if (bytes.size() < opening) return 0;
+  const auto size = wire::load<std::uint64_t>(bytes.data() + wire::kPrefixSize);
+  if (size == 0 || size >= net::kLargePart || size > max_body_ || size > bytes.size() - opening) {
+    return 0;
+  }
+  WritableBuffer block = pool_.take(size);
+  if (block.size() < size) return 0;
+  std::memcpy(block.data(), bytes.data() + opening, size);
+  frame_.head.assign(bytes.subspan(wire::prefix_size(1), head_size));
+  frame_.parts.push_back(std::move(block).freeze());
+  was_large_ = false;
+  sink.on_frame(frame_);
+  frame_.parts.clear();
+  return opening + size;
 }
 
 Result<std::size_t> FrameReader::open_from_pieces(std::span<const std::byte> bytes,

@@ -140,13 +140,8 @@ bool Proxy::has_peers(const std::vector<Expected>& expected) const {
 
 Result<WritableBuffer> Proxy::allocate(std::size_t size) {
   MUSTER_TRY_OK(core_->check_process());
-  const Turn turn(core_->loop());
-  net::Link* link = core_->some_link("shm");
-  if (link != nullptr) return link->allocate(size);
-  for (net::Driver* driver : core_->options().drivers) {
-    if (driver->scheme() == "shm") return driver->allocate(size);
-  }
-  return WritableBuffer::on_heap(size);
+  net::Driver* const driver = core_->sharing_driver();
+  return driver != nullptr ? driver->allocate(size) : WritableBuffer::on_heap(size);
 }
 
 std::optional<ProxyEvent> Proxy::next_event(const Wait& wait) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -103,6 +104,12 @@ TEST_F(ProxyBodies, MemoryThatAProxyGaveIsReadWhereItLies) {
     EXPECT_EQ(place_of(message.body().as_bytes()->data()), written);
     EXPECT_EQ(message.body().as_bytes()->text(), text);
   }
+}
+
+TEST_F(ProxyBodies, MemoryIsGivenWhileAnotherThreadIsInTheLoop) {
+  const loop::Turn turn(master->loop());
+  // Large memory takes long to make present: beats and frames must not wait for it.
+  std::thread([&] { EXPECT_TRUE(master->allocate(kSize)); }).join();
 }
 
 TEST_F(ProxyBodies, LargeOnesArriveWholeHoweverTheyAreCompressed) {

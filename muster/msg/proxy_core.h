@@ -81,6 +81,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void link_closed(PeerLink& link, const Error& why);
   void room_came(PeerLink& link);
   net::Link* some_link(std::string_view scheme) const;
+  // Any thread. The one whose memory all on this host can read; null without.
+  net::Driver* sharing_driver() const;
 
   // Sending (proxy_transmit.cpp).
   Result<PeerId> resolve(const Destination& destination) const;

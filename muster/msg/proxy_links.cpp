@@ -248,6 +248,12 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   }
 }
 
+net::Driver* ProxyCore::sharing_driver() const {
+  const auto found = std::ranges::find_if(
+      options_.drivers, [](const net::Driver* driver) { return driver->scheme() == "shm"; });
+  return found != options_.drivers.end() ? *found : nullptr;
+}
+
 net::Link* ProxyCore::some_link(std::string_view scheme) const {
   for (const auto& there : channels_) {
     if (there == nullptr || there->link == nullptr) continue;

@@ -79,10 +79,11 @@ struct Sending {
 
 // Memory that all processes of this host can read; empty if there is none.
 WritableBuffer shared_memory(ProxyCore& core, std::size_t size) {
-  const Turn turn(core.loop());
-  net::Link* const link = core.some_link("shm");
-  if (link == nullptr) return {};
-  Result<WritableBuffer> memory = link->allocate(size);
+  {
+    const Turn turn(core.loop());
+    if (core.some_link("shm") == nullptr) return {};
+  }
+  Result<WritableBuffer> memory = core.sharing_driver()->allocate(size);
   return memory ? *std::move(memory) : WritableBuffer();
 }
 

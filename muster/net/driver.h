@@ -101,7 +101,8 @@ class Driver {
   virtual Result<std::unique_ptr<Listener>> listen(const Address& address, Accept accept) = 0;
   // A connection that cannot be made ends by on_closed(Code::unavailable).
   virtual Result<std::unique_ptr<Connection>> dial(const Address& address, Sink& sink) = 0;
-  // As a connection's, before there is any.
+  // As a connection's, before there is any. Any thread, and better without the
+  // baton: to make memory present that was not used before takes a while.
   virtual Result<WritableBuffer> allocate(std::size_t size) {
     return WritableBuffer::on_heap(size);
   }

@@ -72,7 +72,6 @@ Result<std::unique_ptr<Proxy>> Runtime::join(ProxyOptions options, const msg::Wa
 }
 
 Result<WritableBuffer> Runtime::allocate(std::size_t size) {
-  const Turn turn(*loop_);
   return drivers_.front()->allocate(size);
 }
 

@@ -29,7 +29,8 @@ struct Setup {
   std::uint64_t secret = 0;     // What stands there.
 };
 
-// Announces a segment of shared memory; its descriptor comes along.
+// Announces a segment of shared memory; its descriptor comes along. With a size of
+// zero and no descriptor: the segment of that slot is gone, and shall be unmapped.
 struct SegmentNotice {
   std::uint32_t magic = kSetupMagic;
   std::uint32_t slot = 0;

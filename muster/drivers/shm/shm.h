@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "muster/arena/arena.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
 
@@ -18,6 +19,8 @@ namespace muster::drivers {
 struct ShmOptions {
   // False: never touch another process's memory, as where ptrace is forbidden.
   bool use_process_vm = true;
+  // Of the memory for bodies that are passed by reference.
+  arena::ArenaOptions arena{};
 };
 
 // Code::unsupported where the system has no such shared memory.

@@ -85,6 +85,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   PartPlan plan_direct(const Buffer& part);
   Status bundle(const wire::Frame& frame);
   void undo_plans();
+  void tell_of_gone_segments();
   void write(wire::Frame& frame, std::byte* record);
   void ring_peer();
   void send_releases();

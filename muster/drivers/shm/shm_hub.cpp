@@ -48,7 +48,7 @@ ShmHub::ShmHub(loop::Loop& loop, const ShmOptions& options) : loop_(loop), optio
 Result<std::unique_ptr<ShmHub>> ShmHub::make(loop::Loop& loop, const ShmOptions& options) {
   std::unique_ptr<ShmHub> hub(new ShmHub(loop, options));
   MUSTER_TRY(hub->door_, Door::make());
-  MUSTER_TRY(hub->arena_, arena::Arena::make());
+  MUSTER_TRY(hub->arena_, arena::Arena::make(options.arena));
   const loop::Turn turn(loop);
   loop.add(*hub);
   return hub;

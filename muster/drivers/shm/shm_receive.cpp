@@ -5,6 +5,7 @@
 
 #include "muster/base/crash_point.h"
 #include "muster/drivers/shm/shm_connection.h"
+#include "muster/drivers/shm/small_record.h"
 #include "muster/drivers/shm/streaming_copy.h"
 #include "muster/wire/bytes.h"
 
@@ -276,6 +277,10 @@ Status ShmConnection::read_notices() {
     SegmentNotice notice;
     if (message->size != sizeof notice) return Error(Code::invalid, "a set-up message too many");
     std::memcpy(&notice, message->bytes.data(), sizeof notice);
+    if (notice.magic == kSetupMagic && notice.size == 0 && !message->descriptors[0]) {
+      received_.drop(notice.slot);
+      continue;
+    }
     if (notice.magic != kSetupMagic || !message->descriptors[0]) {
       return Error(Code::invalid, "a notice of a segment without the segment");
     }

@@ -6,6 +6,7 @@
 #include "muster/arena/shared_block.h"
 #include "muster/base/crash_point.h"
 #include "muster/drivers/shm/shm_connection.h"
+#include "muster/drivers/shm/small_record.h"
 
 namespace muster::drivers::shm {
 namespace {
@@ -174,6 +175,7 @@ Result<PartPlan> ShmConnection::plan_reference(const Buffer& part) {
   const std::shared_ptr<arena::Segment>& segment = arena::SharedBlock::of(part)->segment();
   MUSTER_TRY(const arena::SentSegments::Slot slot, sent_.slot_for(segment));
   if (slot.is_new) {
+    tell_of_gone_segments();
     const SegmentNotice notice{kSetupMagic, slot.number, segment->size()};
     const Status sent =
         send_message(socket_.get(), &notice, sizeof notice, {segment->descriptor()});
@@ -190,6 +192,19 @@ Result<PartPlan> ShmConnection::plan_reference(const Buffer& part) {
   plan.handle = holdings_.add(part);
   plan.slot = slot.number;
   return plan;
+}
+
+// The peer's mapping is what keeps the memory of segments that are gone here. It hears
+// of them when another one takes their place, on the same way as of that one, so that
+// a slot that is used again cannot be dropped afterwards.
+void ShmConnection::tell_of_gone_segments() {
+  std::vector<std::uint32_t> gone;
+  sent_.take_gone(gone);
+  for (const std::uint32_t slot : gone) {
+    const SegmentNotice notice{kSetupMagic, slot, 0};
+    // If there is no room for it: what is put there next replaces it as well.
+    static_cast<void>(send_message(socket_.get(), &notice, sizeof notice, {}));
+  }
 }
 
 // The frame does not go after all.

@@ -1,5 +1,9 @@
 #include "muster/drivers/shm/shm.h"
 
+#include <fstream>
+#include <string>
+
+#include "muster/arena/shared_block.h"
 #include "muster/net/testing/driver_suite.h"
 #include "muster/net/testing/link_suite.h"
 
@@ -30,6 +34,51 @@ TEST(ShmDriver, GivesMemoryOfTheArenaBeforeAnybodyIsThere) {
   EXPECT_EQ(memory->size(), 1U << 20);
   EXPECT_NE(memory->owner()->origin(), nullptr) << "peers can read it where it lies";
 }
+
+// Mappings of segments in this process, its own and its peers'.
+std::size_t mapped_segments() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:muster (deleted)") != std::string::npos) ++count;
+  }
+  return count;
+}
+
+class ShmSegments : public DriverSuite {};
+
+TEST_P(ShmSegments, ThatAreGoneAreUnmappedByThePeerToo) {
+  Host& host = listen();
+  auto [near, far] = connect(host);
+  for (int i = 0; i < 20; ++i) {
+    // Each is larger than the one before, and thus in a segment of its own.
+    const std::size_t size = (std::size_t{128} << 10) + (static_cast<std::size_t>(i) << 18);
+    wire::Frame frame;
+    frame.head.resize(8);
+    {
+      const loop::Turn turn(near.loop());
+      frame.parts.push_back(std::move(*near.connection->allocate(size)).freeze());
+    }
+    const arena::SharedBlock* block = arena::SharedBlock::of(frame.parts[0]);
+    const std::weak_ptr<arena::Segment> segment = block->segment();
+    ASSERT_TRUE(near.send(frame));
+    ASSERT_TRUE(run_until([&end = far] { return end.has_frames(); }));
+    far.take_frames().clear();
+    ASSERT_TRUE(run_until([&] { return segment.expired(); })) << "nobody uses it any more";
+  }
+  EXPECT_LT(mapped_segments(), 10U) << "not one for each body that ever came";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmSegments,
+                         ::testing::Values(make_subject(
+                             "shm_that_keeps_nothing",
+                             [](loop::Loop& loop) {
+                               drivers::ShmOptions options;
+                               options.arena.segment_size = std::size_t{64} << 10;
+                               options.arena.idle_limit = 1;
+                               return *drivers::make_shm_driver(loop, options);
+                             },
+                             fresh, Sides::apart)));
 
 }  // namespace
 }  // namespace muster::net::testing

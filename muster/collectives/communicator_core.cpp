@@ -77,7 +77,8 @@ loop::Future<Outcome> CommunicatorCore::start(Result<Call> call) {
 
 Result<Outcome> CommunicatorCore::do_call(const Call& call) {
   if (manners_.elastic) return do_elastic(call);
-  if (manners_.keep_input) keep_input_of(call);
+  // Of the first that failed, which is the one that repeat() does.
+  if (manners_.keep_input && !last_call) keep_input_of(call);
   const Status done = carry_out(call);
   if (!done) {
     if (!last_call) last_call = call;

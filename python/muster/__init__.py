@@ -29,7 +29,7 @@ from muster._core import (
 )
 from muster._replies import Failure, PeerInfo, ProxyEvent, Replies
 from muster.arrays import empty
-from muster.collectives import Communicator, Operation
+from muster.collectives import Communicator, Operation, UserReduction
 from muster.component import Distributed, Stop, dist
 from muster.errors import (
     CancelledError,
@@ -80,6 +80,7 @@ __all__ = [
     "TimedOutError",
     "UnavailableError",
     "UnsupportedError",
+    "UserReduction",
     "all_of",
     "any_of",
     "dist",

@@ -97,3 +97,11 @@ def from_foreign(thing: Any) -> AnyArray | tuple[int, AnyArray] | None:
         return None
     array: AnyArray = np.asarray(view)
     return None if array.dtype.hasobject else array
+
+
+def combine(function: Any, left: AnyArray, right: AnyArray) -> AnyArray:
+    """What a reduction's function makes of two arrays, as such an array."""
+    made: AnyArray = np.ascontiguousarray(function(left, right), left.dtype)
+    if made.shape != left.shape:
+        raise ValueError(f"a reduction made {made.shape} of two arrays of {left.shape}")
+    return made

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from muster import _core
 from muster._core import Operation
+from muster._operations import Reduction, UserReduction
+from muster._uneven_operations import UnevenOperations
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,13 +18,10 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-__all__ = ["Communicator", "Operation", "Reduction"]
-
-#: How the ranks' contributions become one.
-Reduction = Literal["sum", "product", "min", "max", "mean", "and", "or"]
+__all__ = ["Communicator", "Operation", "Reduction", "UserReduction"]
 
 
-class Communicator:
+class Communicator(UnevenOperations):
     """Ranks 0 to n-1 that do operations together.
 
     Every rank calls the same operations in the same order, with arrays of the same size and type.
@@ -45,7 +44,9 @@ class Communicator:
         registry: As a proxy's.
         elastic: Operations go on over the survivors when a member is lost.
         reproducible: The same bits for the same input, whatever the drivers.
-        keep_input: Operations in place keep a copy, to be done again.
+        keep_input: Operations in place keep a copy, so that :meth:`repeat` can do them again.
+        patience: After so many seconds in an operation the log names those who have not come;
+            None is ten.
         deadline: How long an operation may take, in seconds; it then fails on every rank.
     """
 
@@ -60,19 +61,11 @@ class Communicator:
         elastic: bool = False,
         reproducible: bool = False,
         keep_input: bool = False,
+        patience: float | None = None,
         deadline: float | None = None,
     ) -> None:
-        self._core = _core.Communicator(
-            name,
-            rank,
-            size,
-            timeout,
-            registry=registry,
-            elastic=elastic,
-            reproducible=reproducible,
-            keep_input=keep_input,
-            deadline=deadline,
-        )
+        manners = _manners(elastic, reproducible, keep_input, patience, deadline)
+        self._core = _core.Communicator(name, rank, size, timeout, registry, manners)
 
     @classmethod
     def over(
@@ -85,14 +78,31 @@ class Communicator:
         elastic: bool = False,
         reproducible: bool = False,
         keep_input: bool = False,
+        patience: float | None = None,
         deadline: float | None = None,
     ) -> Communicator:
         """Over components of the proxy's group, this one among them, ranked in that order."""
-        return cls._of(
-            _core.Communicator._over(
-                proxy, name, list(members), timeout, elastic, reproducible, keep_input, deadline
-            )
-        )
+        manners = _manners(elastic, reproducible, keep_input, patience, deadline)
+        return cls._of(_core.Communicator._over(proxy, name, list(members), timeout, manners))
+
+    @classmethod
+    def over_type(
+        cls,
+        proxy: Proxy,
+        name: str,
+        type: str,
+        size: int,
+        timeout: float | None = None,
+        *,
+        elastic: bool = False,
+        reproducible: bool = False,
+        keep_input: bool = False,
+        patience: float | None = None,
+        deadline: float | None = None,
+    ) -> Communicator:
+        """Over all components of a type, so many of them, ranked by their names."""
+        manners = _manners(elastic, reproducible, keep_input, patience, deadline)
+        return cls._of(_core.Communicator._over_type(proxy, name, type, size, timeout, manners))
 
     @classmethod
     def _of(cls, made: _core.Communicator) -> Communicator:
@@ -111,144 +121,13 @@ class Communicator:
     ) -> None:
         self.close()
 
-    @property
-    def rank(self) -> int:
-        """Which one this is."""
-        return self._core.rank
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return self._core.size
-
     def member(self, rank: int) -> str:
         """The name that a rank has in the registry."""
         return self._core.member(rank)
 
     def close(self) -> None:
-        """Says goodbye to the others."""
+        """Says goodbye to the others, and ends what waits here."""
         self._core.close()
-
-    def barrier(self, timeout: float | None = None) -> None:
-        """Returns once all have come."""
-        self.ibarrier().result(timeout)
-
-    def ibarrier(self) -> Operation:
-        """Done once all have come."""
-        return self._core._barrier()
-
-    def broadcast(self, data: Array, root: int = 0, timeout: float | None = None) -> Array:
-        """The root's array, written into ``data`` everywhere."""
-        return self.ibroadcast(data, root).result(timeout)
-
-    def ibroadcast(self, data: Array, root: int = 0) -> Operation:
-        """:meth:`broadcast`, begun."""
-        return self._core._broadcast(data, root)
-
-    def all_reduce(
-        self,
-        mine: Array,
-        result: Array | None = None,
-        reduction: Reduction = "sum",
-        timeout: float | None = None,
-    ) -> Array:
-        """All contributions as one, everywhere; in place if no result is given."""
-        return self.iall_reduce(mine, result, reduction).result(timeout)
-
-    def iall_reduce(
-        self, mine: Array, result: Array | None = None, reduction: Reduction = "sum"
-    ) -> Operation:
-        """:meth:`all_reduce`, begun."""
-        return self._core._all_reduce(mine, mine if result is None else result, reduction)
-
-    def reduce(
-        self,
-        mine: Array,
-        result: Array | None = None,
-        reduction: Reduction = "sum",
-        root: int = 0,
-        timeout: float | None = None,
-    ) -> Array | None:
-        """All contributions as one, at the root; in place there if no result is given."""
-        return self.ireduce(mine, result, reduction, root).result(timeout)
-
-    def ireduce(
-        self,
-        mine: Array,
-        result: Array | None = None,
-        reduction: Reduction = "sum",
-        root: int = 0,
-    ) -> Operation:
-        """:meth:`reduce`, begun."""
-        if self.rank != root:
-            result = None
-        elif result is None:
-            result = mine
-        return self._core._reduce(mine, result, reduction, root)
-
-    def scatter(
-        self, all_: Array | None, mine: Array, root: int = 0, timeout: float | None = None
-    ) -> Array:
-        """The root's ``all_``, one block for each rank: ``mine``. Others give None."""
-        return self.iscatter(all_, mine, root).result(timeout)
-
-    def iscatter(self, all_: Array | None, mine: Array, root: int = 0) -> Operation:
-        """:meth:`scatter`, begun."""
-        return self._core._scatter(all_, mine, root)
-
-    def gather(
-        self,
-        mine: Array,
-        all_: Array | None = None,
-        root: int = 0,
-        timeout: float | None = None,
-    ) -> Array | None:
-        """All blocks one after the other, at the root; None elsewhere."""
-        return self.igather(mine, all_, root).result(timeout)
-
-    def igather(self, mine: Array, all_: Array | None = None, root: int = 0) -> Operation:
-        """:meth:`gather`, begun."""
-        if self.rank != root:
-            all_ = None
-        elif all_ is None:
-            all_ = self._blocks(mine)
-        return self._core._gather(mine, all_, root)
-
-    def all_gather(
-        self, mine: Array, all_: Array | None = None, timeout: float | None = None
-    ) -> Array:
-        """All blocks one after the other, everywhere: of shape ``(size, *mine.shape)`` if new."""
-        return self.iall_gather(mine, all_).result(timeout)
-
-    def iall_gather(self, mine: Array, all_: Array | None = None) -> Operation:
-        """:meth:`all_gather`, begun."""
-        return self._core._all_gather(mine, self._blocks(mine) if all_ is None else all_)
-
-    def reduce_scatter(
-        self,
-        all_: Array,
-        mine: Array,
-        reduction: Reduction = "sum",
-        timeout: float | None = None,
-    ) -> Array:
-        """``all_`` has a block for each rank; ``mine`` is what those for this one come to."""
-        return self.ireduce_scatter(all_, mine, reduction).result(timeout)
-
-    def ireduce_scatter(self, all_: Array, mine: Array, reduction: Reduction = "sum") -> Operation:
-        """:meth:`reduce_scatter`, begun."""
-        return self._core._reduce_scatter(all_, mine, reduction)
-
-    def all_to_all(
-        self, mine: Array, theirs: Array | None = None, timeout: float | None = None
-    ) -> Array:
-        """Block i of ``mine`` goes to rank i; block i of the result has come from it."""
-        return self.iall_to_all(mine, theirs).result(timeout)
-
-    def iall_to_all(self, mine: Array, theirs: Array | None = None) -> Operation:
-        """:meth:`all_to_all`, begun."""
-        import numpy as np
-
-        return self._core._all_to_all(mine, np.empty_like(mine) if theirs is None else theirs)
 
     def send(self, array: Array, to: int, tag: int = 0, timeout: float | None = None) -> None:
         """Sends to one rank; returns once the array may be written again."""
@@ -260,18 +139,76 @@ class Communicator:
         """Receives what one rank sent, of just this size and type."""
         return self._core.receive(array, source, tag, timeout)
 
-    def split(self, colour: int, key: int = 0) -> Communicator | None:
+    def share(
+        self, array: Array | None = None, root: int = 0, timeout: float | None = None
+    ) -> Array:
+        """The root's array everywhere, to be read: by the ranks of its host where it lies.
+
+        Nothing is copied if it is of :func:`muster.empty`, and nobody may write to it any more.
+
+        >>> import muster, numpy as np
+        >>> with Communicator("docs", rank=0, size=1) as alone:
+        ...     weights = muster.empty((2, 2), "float32")
+        ...     weights[:] = 1
+        ...     print(alone.share(weights).sum(), weights.flags.writeable)
+        4.0 False
+        """
+        from muster import _shared
+
+        header, memory = _shared.describe(array if self.rank == root else None)
+        headers = self.all_gather(header, timeout=timeout)  # And so all have come.
+        return _shared.restore(headers[root], self._core._share(memory, root))
+
+    def all_share(self, array: Array, timeout: float | None = None) -> list[Array]:
+        """Everybody's array, in the order of the ranks, as :meth:`share` gives one."""
+        from muster import _shared
+
+        header, memory = _shared.describe(array)
+        headers = self.all_gather(header, timeout=timeout)
+        everybodys = self._core._all_share(memory)
+        return [_shared.restore(*pair) for pair in zip(headers, everybodys, strict=True)]
+
+    def split(self, colour: int, key: int = 0, timeout: float | None = None) -> Communicator | None:
         """Members of the same colour, ranked by key; None for a negative colour."""
+        self.barrier(timeout)  # What comes then does not wait for anybody.
         made = self._core._split(colour, key)
         return None if made is None else Communicator._of(made)
 
-    def dup(self) -> Communicator:
+    def dup(self, timeout: float | None = None) -> Communicator:
         """The same members once more."""
+        self.barrier(timeout)
         return Communicator._of(self._core._dup())
+
+    def grow(self, size: int, timeout: float | None = None) -> Communicator:
+        """Takes in newcomers until there are ``size`` members.
+
+        Newcomers make a communicator of this name and size, with ranks from the old size on. All
+        members call it.
+        """
+        return Communicator._of(self._core._grow(size, timeout))
 
     def shrink(self, timeout: float | None = None) -> Communicator:
         """Those who are left, after a loss. All of them call it."""
         return Communicator._of(self._core._shrink(timeout))
+
+    def repeat(self, timeout: float | None = None) -> Array | None:
+        """Of a communicator that :meth:`shrink` gave: does again what the loss interrupted.
+
+        Over the survivors, with the arrays that the operation was called with, of which it gives
+        the one that it writes. A rank on which it had ended calls the operation itself; see
+        :attr:`completed_before`. In place it takes ``keep_input=True``.
+        """
+        return self._core._repeat().result(timeout)
+
+    @property
+    def completed(self) -> int:
+        """Operations that have ended on this rank."""
+        return self._core.completed
+
+    @property
+    def completed_before(self) -> int:
+        """Of one that :meth:`shrink` gave: the last operation that all survivors completed."""
+        return self._core.completed_before
 
     @property
     def lost(self) -> list[int]:
@@ -280,10 +217,24 @@ class Communicator:
 
     @property
     def waiting_for(self) -> list[int]:
-        """Ranks that have not come to the operation that this one is in."""
+        """Ranks that have not come to the operation that this one is in.
+
+        For another thread, or while one waits for an :class:`Operation`.
+        """
         return self._core.waiting_for()
 
-    def _blocks(self, mine: Array) -> Array:
-        import numpy as np
 
-        return np.empty((self.size, *mine.shape), mine.dtype)
+def _manners(
+    elastic: bool,
+    reproducible: bool,
+    keep_input: bool,
+    patience: float | None,
+    deadline: float | None,
+) -> dict[str, Any]:
+    return {
+        "elastic": elastic,
+        "reproducible": reproducible,
+        "keep_input": keep_input,
+        "patience": patience,
+        "deadline": deadline,
+    }

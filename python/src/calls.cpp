@@ -90,7 +90,9 @@ std::optional<double> to_seconds(nb::handle timeout) {
   return seconds;
 }
 
-msg::Wait to_wait(nb::handle timeout) { return wait_for(to_seconds(timeout)); }
+msg::Wait to_wait(nb::handle timeout, std::stop_token stop) {
+  return wait_for(to_seconds(timeout), std::move(stop));
+}
 
 msg::Destination to_destination(nb::handle destination) {
   return to_view(destination, "a destination");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "arrays.h"
@@ -33,7 +34,7 @@ msg::EncodedBody encode_for(const ProxyHandle& handle, nb::handle body, const Ke
                             nb::handle compression = nb::none());
 
 std::optional<double> to_seconds(nb::handle timeout);
-msg::Wait to_wait(nb::handle timeout);
+msg::Wait to_wait(nb::handle timeout, std::stop_token stop = {});
 msg::Destination to_destination(nb::handle destination);
 // {"worker": 3}, [("worker", 3), "master"] or nothing.
 std::vector<msg::Expected> to_expected(nb::handle expected);

@@ -220,7 +220,11 @@ class Encoder {
   void write_list(PyObject* list) {
     const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(list));
     enter(count);
-    begin(count, Mark::fix_list, Mark::list16, Mark::list32);
+    if (PyTuple_Check(list)) {
+      begin_tuple(count);
+    } else {
+      begin(count, Mark::fix_list, Mark::list16, Mark::list32);
+    }
     for (std::size_t i = 0; i < count; ++i) {
       if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(list)) != count) {
         refuse("a list that changed meanwhile");
@@ -268,6 +272,15 @@ class Encoder {
     if (count <= wire::internal::kFixCount) return small(fix, count);
     if (count <= UINT16_MAX) return number(mark16, static_cast<std::uint16_t>(count));
     number(mark32, static_cast<std::uint32_t>(count));
+  }
+
+  // A list whose count is written longer than it need be. Those who know nothing of
+  // tuples read a list.
+  void begin_tuple(std::size_t count) {
+    if (count <= wire::internal::kFixCount) {
+      return number(Mark::list16, static_cast<std::uint16_t>(count));
+    }
+    number(Mark::list32, static_cast<std::uint32_t>(count));
   }
 
   void write_array(Array array) {

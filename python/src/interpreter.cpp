@@ -114,13 +114,15 @@ Stays::~Stays() {
   while (is_finalizing() && PyGILState_Check() == 0 && must_sleep()) pause();
 }
 
-msg::Wait wait_for(std::optional<double> seconds) {
+msg::Wait wait_for(std::optional<double> seconds, std::stop_token stop) {
   constexpr double kLongest = 1e9;
-  if (!seconds || *seconds >= kLongest) return msg::Wait().asking(is_interrupted);
+  if (!seconds || *seconds >= kLongest) {
+    return msg::Wait(std::move(stop)).asking(is_interrupted);
+  }
   if (std::isnan(*seconds)) throw nb::value_error("a timeout is a number of seconds, or None");
   const double sane = *seconds > 0 ? *seconds : 0;
   const auto duration = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(sane));
-  return msg::Wait(duration).asking(is_interrupted);
+  return msg::Wait(duration, std::move(stop)).asking(is_interrupted);
 }
 
 void raise_signal() {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 
 #include "binding.h"
 #include "muster/msg/wait.h"
@@ -67,7 +68,7 @@ class Stays {
 
 // How long a call may wait; none is for ever. Signals end it, by their handlers'
 // exceptions, and so does the interpreter's end.
-msg::Wait wait_for(std::optional<double> seconds);
+msg::Wait wait_for(std::optional<double> seconds, std::stop_token stop = {});
 // After a call that ended with Code::cancelled: raises what its signal raised, if any.
 void raise_signal();
 

@@ -27,10 +27,10 @@ struct Process {
   std::vector<ProxyHandle*> proxies;
   // Nobody has them any more, but they have not said goodbye to all yet.
   std::vector<std::unique_ptr<msg::Proxy>> departing;
+  std::shared_ptr<std::atomic<int>> uses = std::make_shared<std::atomic<int>>(0);
 };
 
 Process* current = nullptr;
-std::atomic<int> uses{0};
 
 // What a parent had is forgotten: neither its threads nor its locks are here.
 Process& process() {
@@ -82,7 +82,7 @@ void close() {
     std::this_thread::sleep_for(milliseconds(1));
   }
   // Who is still inside keeps all that it may touch.
-  if (is_anybody_inside() || uses.load() > 0) return;
+  if (is_anybody_inside() || current->uses->load() > 0) return;
   std::vector<std::unique_ptr<msg::Proxy>> proxies = std::move(current->departing);
   for (ProxyHandle* handle : current->proxies) proxies.push_back(std::move(handle->proxy));
   auto registries = std::move(current->registries);
@@ -115,8 +115,8 @@ msg::Registry* registry_at(const std::string& where) {
   return known.emplace(where, unwrap(make_registry(where))).first->second.get();
 }
 
-RuntimeUse::RuntimeUse() { uses.fetch_add(1); }
-RuntimeUse::~RuntimeUse() { uses.fetch_sub(1); }
+RuntimeUse::RuntimeUse() : uses_(process().uses) { uses_->fetch_add(1); }
+RuntimeUse::~RuntimeUse() { uses_->fetch_sub(1); }
 
 void enter_proxy(ProxyHandle& handle) { process().proxies.push_back(&handle); }
 

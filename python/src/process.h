@@ -3,6 +3,9 @@
 
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "binding.h"
 #include "muster/runtime/runtime.h"
 
@@ -11,14 +14,17 @@ namespace muster::python {
 // Needs the lock.
 Runtime& runtime();
 
-// Any thread. While one lives, the runtime stays, even past the interpreter's end:
-// what was made with it holds its loop and its registry.
+// Made with the lock, let go by any thread. While one lives, the runtime stays, even past
+// the interpreter's end: what was made with it holds its loop and its registry.
 class RuntimeUse {
  public:
   RuntimeUse();
   ~RuntimeUse();
   RuntimeUse(const RuntimeUse&) = delete;
   RuntimeUse& operator=(const RuntimeUse&) = delete;
+
+ private:
+  std::shared_ptr<std::atomic<int>> uses_;
 };
 
 void bind_process(nanobind::module_& module);

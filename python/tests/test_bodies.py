@@ -71,9 +71,34 @@ def test_plain_values_come_as_they_went(body: Any) -> None:
     assert type(got) is type(body)
 
 
-def test_a_tuple_comes_as_a_list_but_as_a_key_stays_one() -> None:
-    assert again((1, (2, 3))) == [1, [2, 3]]
-    assert again({(1, (2, "x")): "cell"}) == {(1, (2, "x")): "cell"}
+@pytest.mark.parametrize(
+    "body",
+    [
+        (),
+        (1, (2, [3, (4,)])),
+        [(), [()]],
+        {"pair": (1, [2])},
+        {(1, (2, "x")): "cell"},
+        tuple(range(15)),
+        tuple(range(16)),
+        tuple(range(65535)),
+        list(range(16)),
+        list(range(65536)),
+    ],
+    ids=lambda body: repr(body)[:24],
+)
+def test_tuples_stay_tuples_and_lists_lists(body: Any) -> None:
+    assert again(body) == body  # Which no tuple and list are.
+
+
+def test_a_tuple_of_more_than_65535_items_comes_as_a_list() -> None:
+    assert again(tuple(range(65536))) == list(range(65536))
+
+
+def test_a_tuple_is_a_list_to_all_who_read_messagepack() -> None:
+    _, (tree,) = _core.encode([(1, 2), [3]])
+    # Array of two; array 16 of two: 1, 2; array of one: 3.
+    assert bytes(memoryview(tree)) == bytes.fromhex("92 dc0002 01 02 91 03")
 
 
 def test_not_a_number_stays_one() -> None:
@@ -89,7 +114,7 @@ Point = namedtuple("Point", "x y")
 
 def test_what_is_a_plain_value_by_birth_comes_as_one() -> None:
     assert again(Colour.RED) == 3
-    assert again(Point(1, 2)) == [1, 2]
+    assert again(Point(1, 2)) == (1, 2) and type(again(Point(1, 2))) is tuple
     assert again(OrderedDict(a=1)) == {"a": 1}
     assert again(
         [np.float32(1.5), np.int64(-3), np.bool_(True), np.float64(2.5), np.str_("s")]

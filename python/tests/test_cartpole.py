@@ -40,6 +40,9 @@ def test_an_episode_ends_after_500_steps() -> None:
     assert lengths == [LONGEST, LONGEST]
 
 
+COLUMNS = ("states", "actions", "log_probabilities", "advantages", "returns")
+
+
 def a_rollout(weights: Floats, steps: int = 16) -> ppo.Rollout:
     return ppo.roll_out(weights, CartPoles(8, np.random.default_rng()), steps)
 
@@ -68,6 +71,17 @@ def test_the_gradient_is_the_slope_of_the_loss() -> None:
             loss(exact + 1e-5 * direction, batch) - loss(exact - 1e-5 * direction, batch)
         ) / 2e-5
         assert float(gradient @ direction) == pytest.approx(slope, rel=0.02, abs=2e-3)
+
+
+def test_the_mean_of_the_ranks_gradients_is_the_gradient_of_all_that_they_saw() -> None:
+    weights = policy.new_weights(np.random.default_rng())
+    parts = [a_rollout(weights) for _ in range(4)]
+    everything = ppo.Rollout(
+        episodes=[],
+        **{key: np.concatenate([part[key] for part in parts]) for key in COLUMNS},  # type: ignore[literal-required, typeddict-item]
+    )
+    of_each = [ppo.gradient(weights, part) for part in parts]
+    assert np.mean(of_each, axis=0) == pytest.approx(ppo.gradient(weights, everything), abs=1e-5)
 
 
 def test_an_advantage_is_the_discounted_sum_of_surprises_to_the_end_of_the_episode() -> None:

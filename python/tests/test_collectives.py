@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
-from conftest import PATIENCE
+from ranks import RANKS, run_ranks
 
 import muster
-
-RANKS = 3
-
-
-def run_ranks(name: str, program: str) -> list[str]:
-    """The program once for each rank, with `all` as its communicator. What each printed."""
-    begin = """
-        import sys, asyncio, numpy as np, muster
-        rank, size = int(sys.argv[2]), int(sys.argv[3])
-        all = muster.Communicator(sys.argv[1], rank, size, timeout=30)
-        """
-    text = textwrap.dedent(begin) + textwrap.dedent(program)
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", text, name, str(rank), str(RANKS)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(RANKS)
-    ]
-    done = [rank.communicate(timeout=2 * PATIENCE) for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * RANKS, done
-    return [out.strip() for out, _ in done]
 
 
 def test_every_operation_does_what_it_says(group: str) -> None:
@@ -74,21 +46,6 @@ def test_every_operation_does_what_it_says(group: str) -> None:
     assert run_ranks(group, program) == [f"[3.0, 3.0, 3.0] {rank} 3" for rank in range(RANKS)]
 
 
-def test_communicators_can_be_split_and_used_in_turn(group: str) -> None:
-    program = """
-        half = all.split(0 if rank < 2 else -1, -rank)
-        if rank == 2:
-            assert half is None
-        else:
-            assert (half.rank, half.size) == (1 - rank, 2)
-            assert half.all_reduce(np.array([rank])).tolist() == [1]
-            half.close()
-        again = all.dup()
-        print(again.all_reduce(np.array([1])).tolist())
-        """
-    assert run_ranks(group, program) == ["[3]"] * RANKS
-
-
 def test_what_differs_is_an_error_everywhere(group: str) -> None:
     program = """
         try:
@@ -97,23 +54,6 @@ def test_what_differs_is_an_error_everywhere(group: str) -> None:
             print("refused")
         """
     assert run_ranks(group, program) == ["refused"] * RANKS
-
-
-def test_a_loss_is_told_and_the_others_go_on(group: str) -> None:
-    program = """
-        import os
-        all.barrier()
-        if rank == 1:
-            os._exit(0)
-        try:
-            while True:
-                all.all_reduce(np.ones(10))
-        except ConnectionError:
-            pass
-        left = all.shrink(30)
-        print(left.size, left.all_reduce(np.ones(1)).tolist())
-        """
-    assert run_ranks(group, program) == ["2 [2.0]", "", "2 [2.0]"]
 
 
 def test_arrays_that_cannot_be_are_refused(group: str) -> None:
@@ -132,9 +72,85 @@ def test_arrays_that_cannot_be_are_refused(group: str) -> None:
         alone.barrier()
 
 
-def test_components_make_a_communicator(group: str) -> None:
-    with muster.Proxy(group, "worker", "w") as proxy:
-        both = muster.Communicator.over(proxy, "one", ["w"], PATIENCE)
-        assert both.all_reduce(np.array([4.0])).tolist() == [4.0]
-        assert both.member(0) == "w"
-        both.close()
+def test_blocks_may_be_of_any_size(group: str) -> None:
+    program = """
+        counts = [1, 2, 3]
+        mine = np.full(counts[rank], rank, "i4")
+        everybodys = [0, 1, 1, 2, 2, 2]
+        assert all.all_gather_v(mine, counts).tolist() == everybodys
+        out = np.empty(6, "i4")
+        assert all.all_gather_v(mine, counts, out) is out and out.tolist() == everybodys
+        gathered = all.gather_v(mine, counts if rank == 1 else None, root=1)
+        assert (gathered is None) == (rank != 1)
+        if rank == 1: assert gathered.tolist() == everybodys
+        first = sum(counts[:rank])
+        block = np.empty(counts[rank])
+        if rank == 2:
+            all.scatter_v(np.arange(6.0), counts, block, root=2)
+        else:
+            all.scatter_v(None, None, block, root=2)
+        assert block.tolist() == list(range(first, first + counts[rank]))
+        summed = all.reduce_scatter_v(np.arange(6.0), counts)
+        assert summed.tolist() == [3.0 * i for i in range(first, first + counts[rank])]
+        # i + 1 elements go to rank i.
+        theirs = all.all_to_all_v(np.full(6, rank), counts, [rank + 1] * size)
+        assert theirs.tolist() == [i for i in range(size) for _ in range(rank + 1)]
+        async def go():
+            return await all.iall_gather_v(mine, counts)
+        print(asyncio.run(go()).tolist())
+        """
+    assert run_ranks(group, program) == ["[0, 1, 1, 2, 2, 2]"] * RANKS
+
+
+def test_counts_that_do_not_fit_are_refused(group: str) -> None:
+    with muster.Communicator(group, 0, 1) as alone:
+        with pytest.raises(ValueError, match="all_gather"):
+            alone.all_gather_v(np.arange(3), counts=[2])
+        with pytest.raises(ValueError, match="all_gather"):
+            alone.all_gather_v(np.arange(3), counts=[3, 1])
+        with pytest.raises(ValueError):
+            alone.all_gather_v(np.arange(3), counts=[-3])
+
+
+def test_functions_reduce_in_the_order_of_the_ranks(group: str) -> None:
+    program = """
+        last = lambda left, right: right
+        for count in (3, 300_000):
+            assert (all.all_reduce(np.full(count, rank), reduction=last) == 2).all()
+            assert (all.all_reduce(np.full(count, float(rank)), reduction=np.maximum) == 2).all()
+            farthest = muster.UserReduction(lambda a, b: np.where(abs(a) > abs(b), a, b), True)
+            got = all.reduce(np.full(count, -rank, "f4"), reduction=farthest, root=1)
+            assert got is None if rank != 1 else (got == -2).all()
+            block = np.empty(count, "i4")
+            all.reduce_scatter(np.full(3 * count, rank, "i4"), block, np.add)
+            assert (block == 3).all()
+        kept = []
+        def keeps(left, right):
+            kept.append(left)
+            return left + right
+        all.all_reduce(np.ones(4), reduction=keeps)
+        gc.collect()
+        print(sum(len(array) for array in kept) > 0 and all.all_reduce(np.ones(1)).tolist())
+        """
+    assert run_ranks(group, program) == ["[3.0]"] * RANKS
+
+
+def test_a_function_that_raises_fails_the_operation_everywhere(group: str) -> None:
+    program = """
+        def fails(left, right):
+            if rank == 1: raise KeyError("mine")
+            return left
+        try:
+            all.all_reduce(np.ones(3), reduction=fails)
+        except KeyError as error:
+            print("own", error.args, error.__traceback__.tb_next is not None)
+        except muster.FailedError as error:
+            print("rank 1" in str(error))
+        try:
+            all.all_reduce(np.ones(3), reduction=lambda left, right: left[:1])
+        except ValueError as error:
+            print("made (1,)" in str(error))
+        print(all.all_reduce(np.ones(1)).tolist())
+        """
+    told = "True\nTrue\n[3.0]"
+    assert run_ranks(group, program) == [told, "own ('mine',) True\nTrue\n[3.0]", told]

@@ -134,7 +134,7 @@ def test_what_was_sent_before_the_end_arrives(join: Join, group: str) -> None:
 
 def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
     program = """
-        import sys, threading, time, muster
+        import sys, threading, muster
         proxy = muster.Proxy(sys.argv[1], "one")
         @muster.dist(muster.Proxy(sys.argv[1], "two"), {})
         class Two: pass
@@ -144,10 +144,26 @@ def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
                     proxy.receive_once()
                 except muster.CancelledError:
                     pass
-        for work in (receive, Two().launch, proxy.next_event):
-            threading.Thread(target=work, daemon=True).start()
+        def launch():
+            Two().launch()
+        def next_event():
+            while True:
+                proxy.next_event()
+        works = (receive, launch, next_event)
+        threads = [threading.Thread(target=work, daemon=True) for work in works]
+        for thread in threads:
+            thread.start()
+        def is_inside(thread):
+            # Somewhere in its call: this thread runs only when that one lets it.
+            frame = sys._current_frames().get(thread.ident)
+            names = set()
+            while frame is not None:
+                names.add(frame.f_code.co_name)
+                frame = frame.f_back
+            return not names.isdisjoint({"receive", "launch", "next_event"})
+        while not all(is_inside(thread) for thread in threads):
+            pass
         kept = muster.empty(100000)
-        time.sleep(0.1)
         print("over")
         """
     assert (done := run(program, group)).returncode == 0, done

@@ -1,0 +1,104 @@
+"""MARO's decorator, its tables of live peers, and components of other kinds beside it."""
+
+from typing import Any
+
+import pytest
+from maro_group import LONG, Group, maro_group, until
+
+import muster
+from muster.compat.maro import (
+    DriverReceiveError,
+    Message,
+    Proxy,
+    RegisterTable,
+    SessionMessage,
+    dist,
+)
+
+__all__ = ["maro_group"]
+
+
+class Counter:
+    """Counts."""
+
+    limit = 3
+
+    def __init__(self, start: int = 0) -> None:
+        self.count = start
+
+
+def on_add(that: Any, proxy: Proxy, message: Any) -> None:
+    that.count += message.body["by"]  # As in 0.1: a message, and since then a list of one.
+    proxy.reply(message, body={"count": that.count})
+
+
+def on_stop(that: Any, proxy: Proxy, messages: list[Message]) -> None:
+    that.stop()
+    proxy.reply(messages[0])
+
+
+def test_a_class_becomes_a_component_and_stays_what_it_was(group: Group) -> None:
+    master, worker = group.pair()
+    handlers = {"master:add:1": on_add, "master:stop:1": on_stop}
+    distributed: Any = dist(worker, handlers)(Counter)
+    assert (distributed.__name__, distributed.__doc__) == ("Counter", "Counts.")
+    assert distributed.limit == 3
+    counter: Any = distributed(start=5)
+    assert isinstance(distributed(), Counter)
+    counter.count += 1
+    running = group.run(counter.launch)
+
+    def ask(tag: str, body: Any = None) -> Any:
+        return master.send(SessionMessage(tag, master.name, worker.name, body), LONG)
+
+    assert ask("add", {"by": 2})[0].body == {"count": 8}
+    with pytest.raises(DriverReceiveError, match="KeyError"):
+        ask("add", {})
+    assert ask("add", {"by": 1})[0].body == {"count": 9}
+    ask("stop")
+    running.result()
+    assert counter.count == 9
+
+
+def test_a_percentage_is_met_when_somebody_leaves(group: Group) -> None:
+    master, workers = group.crew(3)
+    seen: list[int] = []
+
+    def on_all(that: Any, proxy: Proxy, messages: list[Message]) -> None:
+        seen.append(len(messages))
+        that.stop()
+
+    distributed: Any = dist(master, {"worker:done:100%": on_all})(Counter)
+    component = distributed()
+    running = group.run(component.launch)
+    for worker in workers[:2]:
+        worker.isend(SessionMessage("done", worker.name, master.name))
+    workers[2].close()
+    running.result(30)
+    assert seen == [2]
+
+
+def test_a_table_of_a_proxys_peers_follows_them(group: Group) -> None:
+    master, workers = group.crew(3)
+    table = RegisterTable(master.peers)
+    table.register_event_handler("worker:done:100%", len)
+    for worker in workers[:2]:
+        assert table.push(SessionMessage("done", worker.name, master.name)) is None
+    workers[2].close()
+    until(lambda: len(master.peers["worker"]) == 2)
+    assert [len(messages) for _, messages in table.get()] == [2]
+
+
+def test_a_component_that_speaks_muster_itself_is_answered_in_its_words(group: Group) -> None:
+    waiting = group.start("worker", {"native": 1})
+    with muster.Proxy(group.name, "native", name="native", expected={"worker": 1}) as native:
+        worker = waiting.result(30)
+        future = native.request("t", worker.name, {"plain": [1, 2]})
+        message = worker.receive_once(LONG)
+        assert message is not None and message.body == {"plain": [1, 2]}
+        worker.reply(message, body="heard")
+        assert future.result(timeout=20).body == "heard"
+        future = native.request("t", worker.name, {"maro": b"no pickle"})
+        assert worker.receive_once(100) is None
+        with pytest.raises(muster.Error):
+            future.result(timeout=20)

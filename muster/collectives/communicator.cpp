@@ -22,7 +22,7 @@ Result<WritableBuffer> Communicator::allocate(std::size_t bytes) {
 }
 
 std::vector<Rank> Communicator::lost() const { return core_->lost(); }
-std::vector<Rank> Communicator::waiting_for() const { return core_->crew_now()->waiting_for(); }
+std::vector<Rank> Communicator::waiting_for() const { return core_->waiting_for(); }
 std::uint64_t Communicator::completed() const { return core_->completed(); }
 
 Result<Outcome> Communicator::barrier() { return core_->run(internal::make_barrier()); }

@@ -29,8 +29,13 @@ CommunicatorCore::CommunicatorCore(std::shared_ptr<Crew> crew, const Manners& ma
 
 CommunicatorCore::~CommunicatorCore() {
   is_closing_ = true;
-  crew_now()->cancel();
+  {
+    const loop::Turn turn(fabric_->loop());
+    crew_->cancel();
+    if (future_ != nullptr) future_->cancel();
+  }
   if (has_worker_) worker_.reset();
+  if (future_ != nullptr) future_->leave();
   crew_->leave();
 }
 

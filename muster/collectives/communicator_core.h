@@ -38,6 +38,7 @@ class CommunicatorCore {
   // Of those who are inside, or have nothing to fear from who is.
   Crew& crew() const { return *crew_; }
   std::shared_ptr<Crew> crew_now() const;
+  std::vector<Rank> waiting_for() const;
 
   Result<Outcome> run(Result<Call> call);
   loop::Future<Outcome> start(Result<Call> call);
@@ -59,7 +60,12 @@ class CommunicatorCore {
   std::uint64_t completed() const { return completed_.load(std::memory_order_relaxed); }
   void count_completed() { completed_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Inside only. The crew that was agreed upon.
+  // Inside only. A crew of some of this one's members, and perhaps of others. If
+  // not all come in time, those who do are told not to wait for this one.
+  Result<std::shared_ptr<Crew>> crew_for(std::uint64_t context, Seats seats, Rank rank,
+                                         const msg::Wait& wait);
+  // The crew that was agreed upon. There is no other: after Code::timeout the
+  // next call waits for the same.
   Result<std::shared_ptr<Crew>> crew_of(const Decision& decision, const msg::Wait& wait);
 
   // Newcomers.
@@ -88,6 +94,7 @@ class CommunicatorCore {
   Status elastic_round(const Call& call, bool& is_prepared);
   Status recover(bool is_prepared, bool& is_committed);
   Status follow_decision();
+  Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);
 
   Status tell_counts(Call& call);
   Status tell_counts_of_all(Call& call);
@@ -101,6 +108,7 @@ class CommunicatorCore {
   const std::shared_ptr<Fabric> fabric_;
   std::shared_ptr<Crew> crew_;
   std::shared_ptr<Crew> ancestor_;
+  std::shared_ptr<Crew> future_;  // Being made. Under the baton.
   const Manners manners_;
   const Rank size_;
   const Rank rank_;
@@ -109,6 +117,7 @@ class CommunicatorCore {
   std::vector<Rank> round_;          // Elastic: whose contributions are in.
   std::optional<Decision> decided_;  // Elastic: agreed upon, and yet to be followed.
   bool is_recoverable_ = true;
+  bool has_unsure_ = false;      // Elastic: a result that was had and given up.
   Where before_{};               // Of the shrunken: the old one,
   std::vector<Rank> survivors_;  // and who of it is here.
 

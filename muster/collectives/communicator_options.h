@@ -33,7 +33,10 @@ struct Manners {
   // How long an operation may take before a log line names the ranks that have
   // not come. Once per operation.
   Duration patience = std::chrono::seconds(10);
-  // How long an operation may take at all; it then fails on every rank.
+  // How long an operation may take at all, from when it first has to wait; it
+  // then fails on every rank. Also how long split(), dup(), an elastic
+  // operation's recovery, and calls that are given no Wait of their own wait
+  // for the other ranks. Code::timeout names those who have not come.
   Duration deadline = Duration::max();
 };
 

@@ -28,6 +28,7 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
   ++number_;
   sent_.clear();
   has_complained_ = false;
+  slow_since_ = {};
   here_due_ = {};
   if (!is_one_host_ || what.deed == Deed::share || what.deed == Deed::all_share) {
     // What came already may be of another call than this.

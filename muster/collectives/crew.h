@@ -26,6 +26,7 @@
 #include "muster/collectives/desk.h"
 #include "muster/collectives/fabric.h"
 #include "muster/collectives/plans.h"
+#include "muster/msg/proxy_wait.h"
 #include "muster/msg/wait.h"
 
 namespace muster::collectives::internal {
@@ -34,8 +35,14 @@ using Seats = std::vector<std::shared_ptr<Seat>>;  // By rank; null: this member
 
 class Crew {
  public:
-  // Any thread. Tells all `seats`, and returns once all have told this one, or
-  // were lost: then the crew has trouble from the start.
+  // Under the baton. Tells all `seats` that this member is in the crew.
+  static Result<std::shared_ptr<Crew>> start(std::shared_ptr<Fabric> fabric, std::uint64_t context,
+                                             Seats seats, Rank rank, const Manners& manners);
+  // Any thread. Returns once all have told this one, or were lost: then the
+  // crew has trouble from the start. After Code::timeout, which names the ranks
+  // that have not come, it can be called again.
+  Status await_ready(const msg::Wait& wait);
+  // Both. If not all come in time, those who do are told not to wait for this member.
   static Result<std::shared_ptr<Crew>> make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
                                             Seats seats, Rank rank, const Manners& manners,
                                             const msg::Wait& wait);
@@ -83,9 +90,9 @@ class Crew {
   Status settle(std::size_t but = 0);
 
   // Memory to be sent that is the caller's: settle() waits until it is let go.
-  Buffer lend(std::span<const std::byte> bytes);
+  Buffer lend(Rank to, std::span<const std::byte> bytes);
   // A send was of a copy: nobody has to wait for it.
-  void note_copied() { sent_.emplace_back(); }
+  void note_copied(Rank to) { sent_.push_back({nullptr, to}); }
   bool has_unsettled(std::size_t but = 0) const;
 
   const Desk* own_desk() const { return desk_; }
@@ -105,7 +112,11 @@ class Crew {
   // Why nothing works any more, as a call says it.
   std::optional<Error> trouble() const;
   std::vector<Rank> lost() const;
+  // Who has not come to what this rank is in: an operation, an agreement, the
+  // making of the crew.
   std::vector<Rank> waiting_for() const;
+  // The same wait; where it has no end, the manners' deadline is its end.
+  msg::Wait bounded(const msg::Wait& wait) const;
   // Ends what is under way.
   void cancel();
   // Tells the others that nothing more will come. Once no thread is inside an operation.
@@ -159,6 +170,7 @@ class Crew {
     Stream messages;
     Buffer held_desk;
     const Desk* desk = nullptr;           // Null: not of this host.
+    bool agrees = false;                  // It has begun to. Under the baton.
     std::uint64_t finished = 0;           // Operations that it is known to have ended.
     std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
     // The last operation that it took part in, once it has closed its end.
@@ -177,9 +189,11 @@ class Crew {
   // Making (crew_setup.cpp).
   Status make_desk();
   void tell_ready();
+  void take_what_came_before();
   bool is_everyone_ready() const;
+  bool is_ready(Rank rank) const;
+  std::vector<Rank> unready() const;
   Status read_readies();
-  Status set_up_alone();
   void find_hosts(const std::vector<std::vector<bool>>& shares);
 
   // Waiting (crew_wait.cpp).
@@ -193,6 +207,8 @@ class Crew {
     return peers_[peer].left_after.load(std::memory_order_acquire) != UINT64_MAX;
   }
   Status check_time();
+  void begin_to_wait();
+  void complain(const std::string& deed, const std::vector<Rank>& missing) const;
   void wake_readers(const Word& word);
   void wake_own();
   void say_here();
@@ -212,6 +228,10 @@ class Crew {
   Error departed(Rank peer) const;
 
   // Agreeing (crew_agree.cpp).
+  void begin_agreement(const Position& position);
+  std::vector<Rank> not_agreeing() const;
+  Result<Decision> await_decision(const msg::Wait& wait);
+  Error not_agreed(msg::internal::Waited waited) const;
   void take_agreement(Rank from, const wire::Frame& frame);
   void take_early();
   void feed_losses();
@@ -224,6 +244,7 @@ class Crew {
   void pump(Rank to, Stream& stream);
   void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
   void notice_mismatch(Rank from, const Incoming& incoming);
+  void drop_incoming();
 
   const std::shared_ptr<Fabric> fabric_;
   loop::Loop& loop_;
@@ -240,20 +261,30 @@ class Crew {
   bool is_one_host_ = false;
   bool is_crowded_ = false;  // More ranks here than processors.
   bool may_read_private_ = false;
+  bool is_made_ = false;  // All have told each other.
 
   // Of the thread inside an operation.
   std::uint64_t number_ = 0;
   Description what_;
-  // Sends of this operation: true once the memory is let go; null if it was a copy.
-  std::vector<std::shared_ptr<std::atomic<bool>>> sent_;
+  struct Sent {
+    std::shared_ptr<std::atomic<bool>> is_back;  // The memory is let go. Null: it was a copy.
+    Rank to;
+    bool is_settled() const {
+      return is_back == nullptr || is_back->load(std::memory_order_acquire);
+    }
+  };
+  std::vector<Sent> sent_;   // In this operation.
   std::uint64_t floor_ = 0;  // All ranks of this host have ended operations up to here.
-  TimePoint slow_since_{};
+  TimePoint slow_since_{};   // It waited for the first time in this operation; 0: it has not.
   TimePoint here_due_{};
   bool has_complained_ = false;
 
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
   std::atomic<const Word*> sleeping_on_{nullptr};
+  enum class Stage : std::uint8_t { working, getting_ready, agreeing };
+  std::atomic<Stage> stage_{Stage::working};
   std::atomic<bool> has_trouble_{false};
+  std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> has_departures_{false};  // Somebody has closed its end.
   std::atomic<bool> is_busy_{true};          // In a call of the user's. Elastic.
   Position idle_position_;                   // Else how far it has come.
@@ -265,5 +296,8 @@ class Crew {
   std::unique_ptr<Agreement> agreement_;
   std::vector<std::pair<Rank, AgreementMessage>> early_;
 };
+
+// "attempt: ranks 2, 5 did not come"
+std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing);
 
 }  // namespace muster::collectives::internal

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "muster/collectives/crew.h"
-#include "muster/msg/proxy_wait.h"
 
 namespace muster::collectives::internal {
 namespace {
@@ -23,32 +22,56 @@ Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
         Error(Code::unavailable, fmt::format("rank {} has begun to shrink(); do so too", rank_)));
     tell_trouble();
     if (agreement_ == nullptr) {
-      agreement_ = std::make_unique<Agreement>(size(), rank_, position);
+      begin_agreement(position);
       take_early();
     }
+    stage_ = Stage::agreeing;
   }
+  Result<Decision> decision = await_decision(bounded(wait));
+  stage_ = Stage::working;
+  return decision;
+}
+
+Result<Decision> Crew::await_decision(const msg::Wait& wait) {
+  const TimePoint begun = loop_.now();
   const TimePoint deadline = wait.deadline_from([this] { return loop_.now(); });
+  bool has_complained = false;
+  TimePoint asked = begun;
   for (;;) {
-    const auto waited = msg::internal::wait_for(
-        loop_, wait, std::min(deadline, loop_.now() + kAskAgain),
-        [this] { return agreement_->decision().has_value() || agreement_->is_excluded(); });
-    const loop::Turn turn(loop_);
-    if (agreement_->decision()) {
-      return *agreement_->decision();
+    const auto waited =
+        msg::internal::wait_for(loop_, wait, std::min(deadline, loop_.now() + kAskAgain), [this] {
+          return agreement_->decision().has_value() || agreement_->is_excluded() || is_cancelled_;
+        });
+    // The waits here are too short for it to be asked by them.
+    bool is_over = false;
+    if (wait.check() != nullptr && loop_.now() - asked >= msg::Wait::kCheckEvery) {
+      asked = loop_.now();
+      is_over = wait.check()();
     }
+    const loop::Turn turn(loop_);
+    if (agreement_->decision()) return *agreement_->decision();
     if (agreement_->is_excluded()) {
       return Error(Code::unavailable, "the other ranks have taken this one for lost; join anew");
     }
-    if (waited == msg::internal::Waited::cancelled || loop_.now() >= deadline) {
-      const auto why =
-          waited == msg::internal::Waited::done ? msg::internal::Waited::timeout : waited;
-      Error error = msg::internal::why_not(why, "agree on who is left");
-      if (!agreement_->lacks_quorum()) return error;
-      return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());
+    is_over = is_over || is_cancelled_ || waited == msg::internal::Waited::cancelled;
+    if (is_over || loop_.now() >= deadline) {
+      return not_agreed(is_over ? msg::internal::Waited::cancelled
+                                : msg::internal::Waited::timeout);
+    }
+    if (!has_complained && loop_.now() - begun >= manners_.patience) {
+      has_complained = true;
+      complain("agree on who is left", not_agreeing());
     }
     feed_losses();
     send_agreement();
   }
+}
+
+Error Crew::not_agreed(msg::internal::Waited waited) const {
+  const Error error =
+      msg::internal::why_not(waited, name_missing("agree on who is left", not_agreeing()));
+  if (waited == msg::internal::Waited::cancelled || !agreement_->lacks_quorum()) return error;
+  return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());
 }
 
 void Crew::enter_call() { is_busy_.store(true, std::memory_order_seq_cst); }
@@ -60,8 +83,26 @@ void Crew::leave_call(const Position& position) {
   // Others may have asked meanwhile.
   const loop::Turn turn(loop_);
   if (agreement_ != nullptr || early_.empty()) return;
-  agreement_ = std::make_unique<Agreement>(size(), rank_, idle_position_);
+  begin_agreement(idle_position_);
   take_early();
+}
+
+// All are told, so that everybody can name who has not come.
+void Crew::begin_agreement(const Position& position) {
+  agreement_ = std::make_unique<Agreement>(size(), rank_, position);
+  const Note note{.kind = NoteKind::here, .flags = kAgrees, .context = context_};
+  for (const auto& seat : seats_) {
+    if (seat != nullptr && seat->is_here()) static_cast<void>(seat->send(note));
+  }
+}
+
+std::vector<Rank> Crew::not_agreeing() const {
+  std::vector<Rank> missing;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    const bool is_needed = rank != rank_ && !agreement_->is_lost(rank);
+    if (is_needed && !peers_[rank].agrees) missing.push_back(rank);
+  }
+  return missing;
 }
 
 void Crew::take_early() {
@@ -103,7 +144,7 @@ void Crew::take_agreement(Rank from, const wire::Frame& frame) {
       return;
     }
     // In no call: it stays where it is, as it finds trouble when it comes next.
-    agreement_ = std::make_unique<Agreement>(size(), rank_, idle_position_);
+    begin_agreement(idle_position_);
   }
   feed_losses();
   agreement_->receive(from, *message);

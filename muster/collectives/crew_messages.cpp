@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "muster/collectives/crew.h"
-#include "muster/msg/proxy_wait.h"
 
 namespace muster::collectives::internal {
 namespace {
@@ -39,14 +38,14 @@ class Loan final : public BufferOwner {
 
 }  // namespace
 
-Buffer Crew::lend(std::span<const std::byte> bytes) {
-  sent_.push_back(std::make_shared<std::atomic<bool>>(false));
-  return {bytes, new Loan(sent_.back(), loop_)};  // NOLINT(cppcoreguidelines-owning-memory)
+Buffer Crew::lend(Rank to, std::span<const std::byte> bytes) {
+  sent_.push_back({std::make_shared<std::atomic<bool>>(false), to});
+  return {bytes, new Loan(sent_.back().is_back, loop_)};  // NOLINT(cppcoreguidelines-owning-memory)
 }
 
 bool Crew::has_unsettled(std::size_t but) const {
   for (std::size_t i = 0; i + but < sent_.size(); ++i) {
-    if (sent_[i] != nullptr && !sent_[i]->load(std::memory_order_acquire)) return true;
+    if (!sent_[i].is_settled()) return true;
   }
   return false;
 }
@@ -138,13 +137,23 @@ void Crew::recall() {
     for (Rank peer = 0; peer < size(); ++peer) peers_[peer].operations.out.clear();
   }
   // Whoever runs takes what is under way, and drops it.
-  if (loop_.wait_until([this] { return !has_unsettled(); }, loop_.now() + kPatience)) return;
-  const loop::Turn turn(loop_);
-  for (const auto& seat : seats_) {
-    if (seat == nullptr || !seat->is_here() || seat->link->counters().messages_queued == 0)
-      continue;
-    fabric_->cut(*seat, Error(Code::unavailable, "it did not take what was sent"));
+  const auto is_back = [this] { return !has_unsettled(); };
+  if (loop_.wait_until(is_back, loop_.now() + kPatience)) return;
+  {
+    const loop::Turn turn(loop_);
+    for (const Sent& sent : sent_) {
+      Seat& seat = *seats_[sent.to];
+      if (sent.is_settled() || !seat.is_here()) continue;
+      fabric_->cut(seat, Error(Code::unavailable, "it did not take what was sent"));
+    }
   }
+  // The links go when the baton is given up, and with them what they held.
+  loop_.wait_until(is_back, loop_.now() + kPatience);
+}
+
+// Nothing reads it any more, and others wait for their memory.
+void Crew::drop_incoming() {
+  for (Rank peer = 0; peer < size(); ++peer) peers_[peer].operations.in.clear();
 }
 
 Status Crew::settle(std::size_t but) {
@@ -160,7 +169,7 @@ Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, B
   }
   Stream& stream = peers_[to].messages;
   const std::uint64_t cost = part.size() + kMessageCost;
-  const auto waited = msg::internal::wait_for(loop_, wait, [&] {
+  const auto waited = msg::internal::wait_for(loop_, bounded(wait), [&] {
     return has_trouble() || has_left(to) ||
            (stream.out.empty() &&
             (stream.unconfirmed == 0 || stream.unconfirmed + cost <= kAllowance));
@@ -183,8 +192,9 @@ Result<Buffer> Crew::receive_message(Rank from, std::uint32_t tag, Description& 
   const auto find = [&] {
     return std::ranges::find_if(stream.in, [&](const Incoming& one) { return one.number == tag; });
   };
-  const auto waited = msg::internal::wait_for(
-      loop_, wait, [&] { return has_trouble() || find() != stream.in.end() || has_left(from); });
+  const auto waited = msg::internal::wait_for(loop_, bounded(wait), [&] {
+    return has_trouble() || find() != stream.in.end() || has_left(from);
+  });
   if (waited != msg::internal::Waited::done) {
     return msg::internal::why_not(waited, fmt::format("receive from rank {}", from));
   }

@@ -9,7 +9,6 @@
 
 #include "muster/arena/shared_block.h"
 #include "muster/collectives/crew.h"
-#include "muster/msg/proxy_wait.h"
 
 namespace muster::collectives::internal {
 namespace {
@@ -40,29 +39,64 @@ Crew::~Crew() {
   }
 }
 
-Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
-                                         Seats seats, Rank rank, const Manners& manners,
-                                         const msg::Wait& wait) {
+Result<std::shared_ptr<Crew>> Crew::start(std::shared_ptr<Fabric> fabric, std::uint64_t context,
+                                          Seats seats, Rank rank, const Manners& manners) {
   std::shared_ptr<Crew> crew(new Crew(std::move(fabric), context, std::move(seats), rank, manners));
   if (crew->size() == 1) {
     crew->is_one_host_ = true;
+    crew->is_made_ = true;
     return crew;
   }
-  loop::Loop& loop = crew->loop_;
-  {
-    const loop::Turn turn(loop);
-    MUSTER_TRY_OK(crew->make_desk());
-    crew->fabric_->enlist(*crew);
-    crew->tell_ready();
+  const Status has_desk = crew->make_desk();
+  crew->fabric_->enlist(*crew);
+  crew->tell_ready();
+  if (!has_desk) {
+    crew->leave();
+    return has_desk.error();
   }
-  const auto waited =
-      msg::internal::wait_for(loop, wait, [&] { return crew->is_everyone_ready(); });
-  if (waited != msg::internal::Waited::done) {
-    return msg::internal::why_not(waited, "wait until all ranks are ready");
-  }
-  const loop::Turn turn(loop);
-  MUSTER_TRY_OK(crew->read_readies());
+  crew->take_what_came_before();
   return crew;
+}
+
+Status Crew::await_ready(const msg::Wait& wait) {
+  if (is_made_) return ok();
+  stage_ = Stage::getting_ready;
+  const msg::Wait until = bounded(wait);
+  const TimePoint deadline = until.deadline_from([this] { return loop_.now(); });
+  const TimePoint patience =
+      manners_.patience == Duration::max() ? kForever : loop_.now() + manners_.patience;
+  const auto is_done = [this] { return is_everyone_ready(); };
+  auto waited = msg::internal::wait_for(loop_, until, std::min(deadline, patience), is_done);
+  if (waited == msg::internal::Waited::timeout && patience < deadline) {
+    complain("make a communicator", waiting_for());
+    waited = msg::internal::wait_for(loop_, until, deadline, is_done);
+  }
+  stage_ = Stage::working;
+  const loop::Turn turn(loop_);
+  if (waited != msg::internal::Waited::done) {
+    std::vector<std::string> missing;
+    for (const Rank rank : unready()) missing.push_back(seats_[rank]->name);
+    return msg::internal::why_not(
+        waited, fmt::format("make a communicator: {} did not come", fmt::join(missing, ", ")));
+  }
+  if (is_cancelled_) return trouble_or("");
+  MUSTER_TRY_OK(read_readies());
+  is_made_ = true;
+  return ok();
+}
+
+Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
+                                         Seats seats, Rank rank, const Manners& manners,
+                                         const msg::Wait& wait) {
+  std::shared_ptr<Crew> crew;
+  {
+    const loop::Turn turn(fabric->loop());
+    MUSTER_TRY(crew, start(fabric, context, std::move(seats), rank, manners));
+  }
+  const Status ready = crew->await_ready(wait);
+  if (ready) return crew;
+  crew->leave();
+  return ready.error();
 }
 
 Status Crew::make_desk() {
@@ -96,11 +130,32 @@ void Crew::tell_ready() {
   }
 }
 
+// Who was ready before us may have said more since.
+void Crew::take_what_came_before() {
+  for (const auto& seat : seats_) {
+    if (seat == nullptr) continue;
+    const auto ready = seat->readies.find(context_);
+    if (ready == seat->readies.end()) continue;
+    for (auto& [note, frame] : std::exchange(ready->second.early, {})) take(*seat, note, frame);
+  }
+}
+
+bool Crew::is_ready(Rank rank) const {
+  const Seat* const seat = seats_[rank].get();
+  return seat == nullptr || seat->lost || seat->readies.contains(context_);
+}
+
 bool Crew::is_everyone_ready() const {
   // Whoever is lost once we are ready is a loss to this crew: others may have begun.
-  return has_trouble() || std::ranges::all_of(seats_, [&](const auto& seat) {
-           return seat == nullptr || seat->lost || seat->readies.contains(context_);
-         });
+  return has_trouble() || unready().empty();
+}
+
+std::vector<Rank> Crew::unready() const {
+  std::vector<Rank> missing;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (!is_ready(rank)) missing.push_back(rank);
+  }
+  return missing;
 }
 
 Status Crew::read_readies() {

@@ -44,6 +44,7 @@ void Crew::lose(Seat& seat) {
 void Crew::set_trouble(Error why, Rank found_by) {
   if (!trouble_) trouble_ = Trouble{.why = std::move(why), .found_by = found_by};
   has_trouble_.store(true, std::memory_order_seq_cst);
+  if (inside_.load(std::memory_order_acquire) == 0) drop_incoming();
   wake_own();
 }
 
@@ -67,6 +68,7 @@ void Crew::tell_trouble() {
 
 void Crew::cancel() {
   const loop::Turn turn(loop_);
+  is_cancelled_ = true;
   set_trouble(Error(Code::cancelled, "the communicator was closed on this rank"));
 }
 
@@ -141,6 +143,7 @@ Error Crew::fail(const Error& why) {
   }
   set_trouble(why);
   tell_trouble();
+  drop_incoming();
   inside_.store(0, std::memory_order_release);
   return in_words(trouble_or(""));
 }
@@ -156,6 +159,10 @@ void Crew::take_abort(Rank from, const Note& note, const wire::Frame& frame) {
 // Who is elsewhere tells where; who is in another call at the same place has called wrongly.
 void Crew::take_here(Rank from, const Note& note) {
   Peer& peer = peers_[from];
+  if ((note.flags & kAgrees) != 0) {
+    peer.agrees = true;
+    return;
+  }
   peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
   notice_mismatch(from, {note.number, note.what, {}});
 }

@@ -67,7 +67,7 @@ Status Crew::await_slowly(Rank peer, const Word& word, std::uint64_t wanted) {
 }
 
 Status Crew::sleep_on(Rank peer, const Word& word, std::uint64_t wanted) {
-  slow_since_ = loop_.now();
+  begin_to_wait();
   for (;;) {
     const bool is_left = has_left(peer);  // Before the look: what it wrote, it wrote before.
     std::uint64_t value = word.load(std::memory_order_acquire);
@@ -110,7 +110,7 @@ void Crew::wake_own() {
 Status Crew::await_messages(std::optional<Rank> peer, const std::function<bool()>& done) {
   const auto is_left = [&] { return peer && has_left(*peer); };
   const auto is_over = [&] { return done() || has_trouble() || is_left(); };
-  slow_since_ = loop_.now();
+  begin_to_wait();
   while (!loop_.wait_until(is_over, loop_.now() + kHereAfter)) {
     if (Status in_time = check_time(); !in_time) return in_time;
   }
@@ -118,6 +118,31 @@ Status Crew::await_messages(std::optional<Rank> peer, const std::function<bool()
   if (done()) return ok();
   if (!has_trouble() && is_left()) return departed(*peer);
   return trouble_or("the operation was given up");
+}
+
+// The first time that it takes long: who is quick never looks at the clock.
+void Crew::begin_to_wait() {
+  if (slow_since_ == TimePoint{}) slow_since_ = loop_.now();
+}
+
+msg::Wait Crew::bounded(const msg::Wait& wait) const {
+  TimePoint until = wait.deadline_from([this] { return loop_.now(); });
+  if (until == kForever && manners_.deadline != Duration::max()) {
+    until = loop_.now() + manners_.deadline;
+  }
+  return msg::Wait(until, wait.stop()).asking(wait.check());
+}
+
+void Crew::complain(const std::string& deed, const std::vector<Rank>& missing) const {
+  log::warning(fmt::format(
+      "operation stuck  operation {}  number {}  rank {}  waits for {}", deed, number_, rank_,
+      missing.empty() ? "those who have come" : fmt::format("{}", fmt::join(missing, " "))));
+}
+
+std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing) {
+  if (missing.empty()) return fmt::format("{}: all ranks have come, but not all went on", attempt);
+  return fmt::format("{}: rank{} {} did not come", attempt, missing.size() == 1 ? "" : "s",
+                     fmt::join(missing, ", "));
 }
 
 // Complains once, and gives up at the deadline.
@@ -130,17 +155,18 @@ Status Crew::check_time() {
   }
   if (waited >= manners_.patience && !has_complained_) {
     has_complained_ = true;
-    log::warning(fmt::format("operation stuck  operation {}  number {}  rank {}  waits for {}",
-                             describe(what_), number_, rank_, fmt::join(waiting_for(), " ")));
+    complain(describe(what_), waiting_for());
   }
   if (manners_.deadline == Duration::max() || waited < manners_.deadline) return ok();
-  const std::vector<Rank> missing = waiting_for();
-  return Error(Code::timeout,
-               fmt::format("the deadline passed; rank{} {} did not come",
-                           missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")));
+  return Error(Code::timeout, name_missing("the deadline passed", waiting_for()));
 }
 
 std::vector<Rank> Crew::waiting_for() const {
+  const Stage stage = stage_.load(std::memory_order_acquire);
+  if (stage != Stage::working) {
+    const loop::Turn turn(loop_);
+    return stage == Stage::getting_ready ? unready() : not_agreeing();
+  }
   std::vector<Rank> missing;
   const std::uint64_t number = inside_.load(std::memory_order_acquire);
   if (number == 0) return missing;

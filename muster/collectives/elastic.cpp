@@ -67,11 +67,22 @@ Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
 Status CommunicatorCore::recover(bool is_prepared, bool& is_committed) {
   const Position position{.completed = completed(),
                           .prepared = completed() + (is_prepared ? 1 : 0)};
-  MUSTER_TRY(decided_, crew_->agree(position, {}));
+  Result<Decision> decision = crew_->agree(position, {});
+  if (!decision) {
+    has_unsure_ = has_unsure_ || is_prepared;
+    return std::move(decision).error();
+  }
+  decided_ = *std::move(decision);
   is_committed = decided_->all_prepared > position.completed;
-  // Nobody may have returned what this rank has not got.
-  if (is_committed && !is_prepared)
-    return Error(Code::internal, "survivors agreed on the impossible");
+  if (is_committed && !is_prepared) {
+    // Nobody may have returned what this rank never had. What it had, and gave
+    // up before it knew that all have it, is behind all of them.
+    if (!std::exchange(has_unsure_, false)) {
+      return Error(Code::internal, "survivors agreed on the impossible");
+    }
+    count_completed();
+    is_committed = false;
+  }
   if (is_committed) return ok();
   return follow_decision();
 }
@@ -91,20 +102,6 @@ Status CommunicatorCore::follow_decision() {
   if (is_closing_) return Error(Code::cancelled, "the communicator was closed on this rank");
   workshop_ = {};
   return ok();
-}
-
-Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of(const Decision& decision,
-                                                        const msg::Wait& wait) {
-  Seats seats;
-  Rank rank = 0;
-  std::vector<std::uint64_t> facts;
-  for (const Rank survivor : decision.survivors) {
-    if (survivor == crew_->rank()) rank = static_cast<Rank>(seats.size());
-    seats.push_back(crew_->seats()[survivor]);
-    facts.push_back(survivor);
-  }
-  return Crew::make(fabric_, derive_context(crew_->context(), facts), std::move(seats), rank,
-                    manners_, wait);
 }
 
 }  // namespace muster::collectives::internal

@@ -18,6 +18,8 @@ constexpr Duration kRedial = std::chrono::milliseconds(50);
 constexpr std::uint32_t kWindow = std::uint32_t{4} << 20;
 // Contexts that a peer may be in before us.
 constexpr std::size_t kMaxReadies = 4096;
+// What it may say in one of them meanwhile: that it leaves, or wants to agree.
+constexpr std::size_t kMaxEarly = 64;
 
 // Where a driver listens if nobody says where.
 std::string default_address(std::string_view scheme) {
@@ -244,6 +246,10 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
   for (auto one = first; one != last; ++one) {
     if (one->second->take(seat, note, frame)) return;
   }
+  // It may be in a context that we are about to enter.
+  const auto ready = seat.readies.find(note.context);
+  if (ready == seat.readies.end() || ready->second.early.size() >= kMaxEarly) return;
+  ready->second.early.emplace_back(note, std::move(frame));
 }
 
 void Fabric::take_hello(Seat& seat, const wire::Frame& frame) {
@@ -258,7 +264,7 @@ void Fabric::take_hello(Seat& seat, const wire::Frame& frame) {
 
 void Fabric::take_ready(Seat& seat, const Note& note, const wire::Frame& frame) {
   if (frame.parts.size() != 2 || seat.readies.size() >= kMaxReadies) return;
-  seat.readies[note.context] = {.desk = frame.parts[0], .reach = frame.parts[1]};
+  seat.readies[note.context] = {.desk = frame.parts[0], .reach = frame.parts[1], .early = {}};
 }
 
 void Fabric::take_segment(Seat& seat, const Note& note, const wire::Frame& frame) {

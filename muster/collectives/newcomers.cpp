@@ -9,7 +9,7 @@
 
 namespace muster::collectives::internal {
 
-// Those who ask to join with a rank from here on; all null if not all come.
+// Those who ask to join with a rank from here on; null where nobody came.
 void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const {
   const auto find = [&] {
     std::ranges::fill(newcomers, Id{});
@@ -21,9 +21,8 @@ void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wai
     }
     return std::ranges::all_of(newcomers, [](Id id) { return static_cast<bool>(id); });
   };
-  const auto waited = msg::internal::wait_for(fabric_->loop(), wait,
-                                              [&] { return find() || crew_->has_trouble(); });
-  if (waited != msg::internal::Waited::done) std::ranges::fill(newcomers, Id{});
+  static_cast<void>(msg::internal::wait_for(fabric_->loop(), wait,
+                                            [&] { return find() || crew_->has_trouble(); }));
 }
 
 void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,

@@ -32,6 +32,8 @@ enum class NoteKind : std::uint8_t {
   message = 13,  // Point to point, with `tag`.
 };
 inline constexpr std::uint8_t kNoteVersion = 1;
+// Of `here`: in no operation, but about to agree on who is left.
+inline constexpr std::uint16_t kAgrees = 1;
 
 // In memory as on the wire.
 struct Note {

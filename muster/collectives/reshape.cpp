@@ -37,6 +37,15 @@ Call exchange_of(Deed deed, const std::vector<std::int64_t>& mine, std::vector<s
   return call;
 }
 
+// The ranks whose newcomer is `id`.
+std::vector<Rank> places_of(Id id, const std::vector<Id>& newcomers, Rank first) {
+  std::vector<Rank> places;
+  for (Rank i = 0; i < newcomers.size(); ++i) {
+    if (newcomers[i] == id) places.push_back(first + i);
+  }
+  return places;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
@@ -61,9 +70,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
     }
     const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split), core_->completed(),
                                    static_cast<std::uint64_t>(colour)};
-    MUSTER_TRY(auto made,
-               Crew::make(crew.shared_fabric(), internal::derive_context(crew.context(), facts),
-                          std::move(seats), own, core_->manners(), {}));
+    MUSTER_TRY(auto made, core_->crew_for(internal::derive_context(crew.context(), facts),
+                                          std::move(seats), own, {}));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
   });
 }
@@ -76,9 +84,8 @@ Result<std::unique_ptr<Communicator>> Communicator::dup() {
     MUSTER_TRY_OK(core_->carry_out(call));
     core_->count_completed();
     const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::dup), core_->completed()};
-    MUSTER_TRY(auto made,
-               Crew::make(crew.shared_fabric(), internal::derive_context(crew.context(), facts),
-                          crew.seats(), crew.rank(), core_->manners(), {}));
+    MUSTER_TRY(auto made, core_->crew_for(internal::derive_context(crew.context(), facts),
+                                          crew.seats(), crew.rank(), {}));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
   });
 }
@@ -86,9 +93,10 @@ Result<std::unique_ptr<Communicator>> Communicator::dup() {
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait) {
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
     const std::uint64_t completed = core_->completed();
-    const auto decision = core_->crew().agree({completed, completed}, wait);
+    const msg::Wait until = core_->crew().bounded(wait);
+    const auto decision = core_->crew().agree({completed, completed}, until);
     if (!decision) return decision.error().during("shrink");
-    MUSTER_TRY(auto crew, core_->crew_of(*decision, wait));
+    MUSTER_TRY(auto crew, core_->crew_of(*decision, until));
     auto core =
         std::make_unique<CommunicatorCore>(std::move(crew), core_->manners(), core_->crew_now());
     core->completed_before = decision->all_completed;
@@ -120,7 +128,9 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     Crew& crew = core_->crew();
     loop::Loop& loop = crew.fabric().loop();
     std::vector<Id> newcomers(size - crew.size());
-    if (crew.rank() == 0) core_->find_newcomers(newcomers, wait);
+    const msg::Wait until = crew.bounded(wait);
+    // All look for them, so that nobody waits for rank 0 meanwhile; what it finds counts.
+    core_->find_newcomers(newcomers, until);
     Call call;
     call.operation = Operation::broadcast;
     call.deed = Deed::grow;
@@ -134,16 +144,19 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     }
     MUSTER_TRY_OK(core_->carry_out(call));
     core_->count_completed();
-    if (!newcomers.front()) return Error(Code::timeout, "grow: not all newcomers came in time");
-
+    if (const std::vector<Rank> missing = places_of(Id{}, newcomers, crew.size());
+        !missing.empty()) {
+      return Error(Code::timeout, internal::name_missing("grow", missing));
+    }
     const auto are_here = [&] {
-      return std::ranges::all_of(newcomers, [&](Id id) {
-        const std::shared_ptr<Seat> seat = crew.fabric().find(id);
-        return seat != nullptr && (seat->is_here() || seat->lost);
-      });
+      return crew.has_trouble() || std::ranges::all_of(newcomers, [&](Id id) {
+               const std::shared_ptr<Seat> seat = crew.fabric().find(id);
+               return seat != nullptr && (seat->is_here() || seat->lost);
+             });
     };
-    const auto waited = msg::internal::wait_for(loop, wait, are_here);
+    const auto waited = msg::internal::wait_for(loop, until, are_here);
     if (waited != msg::internal::Waited::done) return msg::internal::why_not(waited, "grow");
+    if (const auto trouble = crew.trouble()) return trouble->during("grow");
     Seats seats = crew.seats();
     for (const Id id : newcomers) {
       const loop::Turn turn(loop);
@@ -153,8 +166,7 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
                                    newcomers.front().high};
     const std::uint64_t context = internal::derive_context(crew.context(), facts);
     if (crew.rank() == 0) core_->welcome(context, seats, newcomers);
-    MUSTER_TRY(auto made, Crew::make(crew.shared_fabric(), context, std::move(seats), crew.rank(),
-                                     core_->manners(), wait));
+    MUSTER_TRY(auto made, core_->crew_for(context, std::move(seats), crew.rank(), until));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
   });
 }

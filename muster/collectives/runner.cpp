@@ -193,10 +193,10 @@ Status Runner::step(const Plan& plan, const Step& step) {
 void Runner::lend_and_send(const Step& step) {
   const std::span<const std::byte> slice(at(step.from), bytes(step.from));
   if (slice.size() <= kCopied) {
-    crew_.note_copied();
+    crew_.note_copied(step.peer);
     return crew_.send(step.peer, Buffer::copy_of(slice));
   }
-  crew_.send(step.peer, crew_.lend(slice));
+  crew_.send(step.peer, crew_.lend(step.peer, slice));
 }
 
 Status Runner::receive(const Step& step) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "muster/arena/segment.h"
@@ -45,6 +46,8 @@ class Seat final : public net::LinkSink {
   struct Ready {
     Buffer desk;   // Empty: it has none for us.
     Buffer reach;  // Whose memory it can read (crew_setup.h).
+    // What it said in the context before we were in it.
+    std::vector<std::pair<Note, wire::Frame>> early;
   };
 
   const Id id;

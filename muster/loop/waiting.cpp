@@ -9,6 +9,7 @@
 
 #include "muster/base/check.h"
 #include "muster/loop/loop.h"
+#include "muster/loop/virtual_thread.h"
 #include "muster/loop/waiter.h"
 
 namespace muster::loop {
@@ -28,8 +29,13 @@ constexpr std::uint32_t kClockEvery = 32;
 
 }  // namespace
 
+thread_local VirtualThread* virtual_thread = nullptr;
+
 bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
   MUSTER_CHECK(!is_held(), "no thread waits while it holds the baton");
+  if (virtual_thread != nullptr) [[unlikely]] {
+    return virtual_thread->wait_until(*this, done, deadline);
+  }
   take();
   // A thread that always finds what it waits for must still move the rest.
   if (++waits_ % kRestEvery == 0) work_through();

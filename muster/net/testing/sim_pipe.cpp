@@ -147,7 +147,12 @@ void SimPipe::finish_sending(int from, const std::string& last_words) {
   const std::size_t kept = is_open_ ? world_.chance.below(side.sent.size() + 1) : 0;
   side.sent.resize(kept);
   side.bytes = 0;
-  for (const Item& item : side.sent) side.bytes += item.frame ? item.frame->body_size() : 0;
+  for (Item& item : side.sent) {
+    if (!item.frame) continue;
+    side.bytes += item.frame->body_size();
+    // The kernel's by now: whoever sent it has its memory back.
+    for (Buffer& part : item.frame->parts) part = Buffer::copy_of(part.bytes());
+  }
   Item last;
   last.due = next_due(side, 0);
   last.last_words = last_words;

@@ -28,7 +28,7 @@ void Arrivals::restore(const MessageId& id, std::optional<OutgoingMessage> reply
   using Reply = DoneMessage::Reply;
   done_.push_back({id, std::nullopt, reply ? Reply::kept : Reply::lost});
   // Room or not: it was kept before.
-  if (reply) answer(id, *std::move(reply));
+  if (reply) answer(id, *std::move(reply), false);
 }
 
 bool Arrivals::has_room_for(const MessageId& id, const OutgoingMessage& reply) const {
@@ -36,7 +36,8 @@ bool Arrivals::has_room_for(const MessageId& id, const OutgoingMessage& reply) c
          reply_bytes_ + reply.size() <= max_reply_bytes_;
 }
 
-void Arrivals::answer(const MessageId& id, OutgoingMessage reply) {
+void Arrivals::answer(const MessageId& id, OutgoingMessage reply, bool is_sent) {
+  if (!is_sent) unsent_.push_back(id);
   reply_bytes_ += reply.size();
   reply.head.is_redelivered = true;  // Whoever hears it again.
   replies_.emplace(id, std::move(reply));

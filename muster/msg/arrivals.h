@@ -36,8 +36,8 @@ class Arrivals {
 
   // Whether the reply to `id`, which is here, can be kept.
   bool has_room_for(const MessageId& id, const OutgoingMessage& reply) const;
-  // Keeps it. It has gone out on the link that stands, or there is none.
-  void answer(const MessageId& id, OutgoingMessage reply);
+  // Keeps it. Unless it is sent, next_reply() gives it.
+  void answer(const MessageId& id, OutgoingMessage reply, bool is_sent);
   // It is not kept, but has gone out on the link that stands, or goes on the next;
   // on one that follows it is lost.
   void answer_once(const MessageId& id, bool is_sent);

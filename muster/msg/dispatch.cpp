@@ -125,6 +125,7 @@ class Dispatch::Run {
       return;
     }
     ++given->tries;
+    look_for_workers();  // This one is gone.
     settle(*given, asked.error());
   }
 

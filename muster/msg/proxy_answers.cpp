@@ -112,15 +112,14 @@ Status ProxyCore::answer_task(PeerId peer, const MessageId& task, OutgoingMessag
     return sent;
   }
   OutgoingMessage kept = answer;
-  if (stands) {
-    if (there.arrivals.next_reply() != nullptr) {
-      return Error(Code::overloaded, "reply: others go first that were lost with a link");
-    }
+  bool is_sent = false;
+  // What there is no room for goes out once there is, and if there is no link, with the next.
+  if (stands && there.arrivals.next_reply() == nullptr) {
     Status sent = hand_over(*there.link, answer);
-    if (!sent && sent.error().code() != Code::unavailable) return sent;
+    if (!sent && sent.error().code() == Code::invalid) return sent;
+    is_sent = sent.has_value();
   }
-  // If there is no link, it goes out when the next begins.
-  there.arrivals.answer(task, std::move(kept));
+  there.arrivals.answer(task, std::move(kept), is_sent);
   return ok();
 }
 

@@ -203,9 +203,12 @@ void ProxyCore::send_kept(PeerRecord& record) {
   for (OutgoingMessage& message : all) {
     const Channel& there = channel(record.id);
     if (there.link == nullptr) return;
-    if (Status sent = hand_over(*there.link, message); !sent) {
-      report_dropped(record, message, sent.error());
+    Status sent = there.backlog.empty() ? hand_over(*there.link, message)
+                                        : Error(Code::overloaded, "others wait before it");
+    if (!sent && sent.error().code() == Code::overloaded) {
+      sent = make_way(record.id, message, std::move(sent).error());
     }
+    if (!sent) report_dropped(record, message, sent.error());
   }
 }
 

@@ -1,4 +1,4 @@
-// bench_instructions CASE COUNT: sends and receives COUNT small messages.
+// bench_instructions CASE COUNT: sends and receives COUNT small messages, or tasks.
 //
 // Both ends live in one process on one loop without a keeper, so that the same
 // work is done each time and callgrind's counts can be held against a ceiling.
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "benchmarks/common/fail.h"
+#include "benchmarks/instructions/task.h"
 #include "muster/base/buffer_pool.h"
 #include "muster/drivers/inproc/inproc.h"
 #include "muster/drivers/shm/shm.h"
@@ -92,6 +93,10 @@ int main(int argc, char** argv) {
   if (argc != 3) {
     std::fputs("use: bench_instructions CASE COUNT\n", stderr);
     return 2;
+  }
+  if (std::strcmp("proxy.task", argv[1]) == 0) {
+    muster::bench::run_tasks(std::strtoull(argv[2], nullptr, 10));
+    return 0;
   }
   for (const auto& which : muster::bench::kCases) {
     if (std::strcmp(which.name, argv[1]) != 0) continue;

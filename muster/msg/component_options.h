@@ -28,13 +28,15 @@ struct HandlerFailure {
   std::vector<Message> messages;  // All that the handler got, or what could not be kept.
 };
 
-// One call of a handler, for who measures.
+// One call of a handler, for who measures, or gathers what handlers return.
 struct HandlerRun {
   EventId event = 0;
   std::size_t messages = 0;
   Duration duration = {};
   bool is_partial = false;  // The event's time bound had passed.
   bool has_failed = false;
+  // What it returned, or why it failed. There while the call lasts.
+  const HandlerAnswer* answer = nullptr;
 };
 
 enum class ErrorPolicy : std::uint8_t {

@@ -342,5 +342,26 @@ TEST_F(Components, TellHowLongEachHandlerTook) {
   EXPECT_TRUE(runs[1].has_failed);
 }
 
+TEST_F(Components, TellWhatEachHandlerReturnedInTheOrderOfTheCalls) {
+  std::vector<std::string> returned;
+  const auto gather = [&](const HandlerRun& run) {
+    const HandlerAnswer& answer = *run.answer;
+    if (!answer) {
+      returned.push_back(answer.error().message());
+    } else {
+      returned.push_back(*answer ? *(*answer)->as_string() : "nothing");
+    }
+  };
+  Component<Learner> learner(*master, {.measure = gather}, {});
+  learner.on("x", [](Learner&, Proxy&, const Messages&) { return Value("first"); });
+  learner.on("x", [](Learner&, Proxy&, const Messages&) {});
+  learner.on("x", [](Learner&, Proxy&, const Messages&) -> Result<Value> {
+    return Error(Code::failed, "third");
+  });
+  tell("worker_1", "x");
+  work(learner);
+  EXPECT_EQ(returned, (std::vector<std::string>{"first", "nothing", "third"}));
+}
+
 }  // namespace
 }  // namespace muster::msg

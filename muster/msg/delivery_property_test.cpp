@@ -215,6 +215,7 @@ RC_GTEST_PROP(DeliveryReportCodec, ReadsWhatItWrote,
   for (const auto& [low, is_refused] : done) {
     report.done.push_back(
         {{3, low}, is_refused ? std::optional(Error(Code::failed, "why")) : std::nullopt});
+    report.done.back().reply = static_cast<DoneMessage::Reply>(low % 3);
   }
   for (const std::uint64_t low : held) report.held.push_back({4, low});
   const auto body = encode_report(report);
@@ -239,6 +240,13 @@ TEST(DeliveryReportCodec, RefusesWhatIsNoReport) {
       {"done", one}, {"held", one}, {"refused", wire::Value::List{wire::Value::List{1, "x"}}}}));
   EXPECT_TRUE(
       is_refused(wire::Value::Map{{"done", one}, {"held", 7}, {"refused", wire::Value::List{}}}));
+  const auto with_replies = [&](const Buffer& replies) {
+    return wire::Value::Map{
+        {"done", one}, {"held", one}, {"refused", wire::Value::List{}}, {"replies", replies}};
+  };
+  EXPECT_FALSE(is_refused(with_replies(Buffer::copy_of("\x02"))));
+  EXPECT_TRUE(is_refused(with_replies(Buffer::copy_of("\x03")))) << "there is no such";
+  EXPECT_TRUE(is_refused(with_replies(Buffer::copy_of("\x01\x01")))) << "one too many";
 }
 
 }  // namespace

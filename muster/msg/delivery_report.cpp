@@ -1,5 +1,6 @@
 #include "muster/msg/delivery_report.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -64,6 +65,34 @@ Status read_refusals(const Value& body, DeliveryReport& report) {
   return ok();
 }
 
+using Reply = DoneMessage::Reply;
+
+bool has_replies(const DeliveryReport& report) {
+  return std::ranges::any_of(report.done, [](const auto& one) { return one.reply != Reply::none; });
+}
+
+// A byte for each that is done.
+Buffer pack_replies(const DeliveryReport& report) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(report.done.size());
+  for (const DoneMessage& one : report.done) bytes.push_back(static_cast<std::byte>(one.reply));
+  return Buffer::adopt(std::move(bytes));
+}
+
+Status read_replies(const Value& body, DeliveryReport& report) {
+  if (body.find("replies") == nullptr) return ok();
+  const Buffer* bytes = bytes_of(body, "replies");
+  if (bytes == nullptr || bytes->size() != report.done.size()) {
+    return Error(Code::invalid, "a report of delivery: replies to something else");
+  }
+  for (std::size_t i = 0; i < report.done.size(); ++i) {
+    const auto reply = static_cast<Reply>(bytes->data()[i]);
+    if (reply > Reply::lost) return Error(Code::invalid, "a report of delivery: no such reply");
+    report.done[i].reply = reply;
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<EncodedBody> encode_report(const DeliveryReport& report) {
@@ -72,9 +101,12 @@ Result<EncodedBody> encode_report(const DeliveryReport& report) {
     const auto& why = report.done[i].refused;
     if (why) refused.push_back(Value::List{i, error_to_value(*why)});
   }
-  if (refused.empty() && report.held.empty()) return encode_body(pack(report.done));
-  return encode_body(Value::Map{
-      {"done", pack(report.done)}, {"held", pack(report.held)}, {"refused", std::move(refused)}});
+  const bool is_plain = refused.empty() && report.held.empty() && !has_replies(report);
+  if (is_plain) return encode_body(pack(report.done));
+  Value::Map body{
+      {"done", pack(report.done)}, {"held", pack(report.held)}, {"refused", std::move(refused)}};
+  if (has_replies(report)) body.push_back({"replies", pack_replies(report)});
+  return encode_body(body);
 }
 
 Result<DeliveryReport> decode_report(BodyForm form, Compression compression,
@@ -88,6 +120,7 @@ Result<DeliveryReport> decode_report(BodyForm form, Compression compression,
   MUSTER_TRY_OK(unpack(bytes_of(body, "done"), report.done));
   MUSTER_TRY_OK(unpack(bytes_of(body, "held"), report.held));
   MUSTER_TRY_OK(read_refusals(body, report));
+  MUSTER_TRY_OK(read_replies(body, report));
   return report;
 }
 

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,8 +17,16 @@
 namespace muster::msg {
 
 struct DoneMessage {
+  // Of a task. The numbers travel: append, never renumber.
+  enum class Reply : std::uint8_t {
+    none = 0,  // There was none when this was said; or it was not kept.
+    kept = 1,  // It goes out on every link until this is heard.
+    lost = 2,  // With the process that was done with it.
+  };
+
   MessageId id;
   std::optional<Error> refused = std::nullopt;  // It was not, and will not be, handled.
+  Reply reply = Reply::none;
 
   friend bool operator==(const DoneMessage&, const DoneMessage&) = default;
 };

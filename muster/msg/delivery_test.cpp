@@ -183,7 +183,7 @@ TEST_F(AtLeastOnce, IsExactlyOnceWithAStoreThoughTheReceiverDies) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(master->isend(note(i)));
   // Handled and committed, but its sender never hears of it.
   const Message first = take(group, "worker_1");
-  store.ids.insert({std::string(first.source()), first.message_id()});
+  store.ids.insert({{std::string(first.source()), first.message_id()}, Buffer()});
   group.crash("worker_1");
   group.add("worker_1", with_store);
   EXPECT_EQ(take(group, "worker_1").body(), Value(1));

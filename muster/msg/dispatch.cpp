@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,11 +17,12 @@ using internal::Waited;
 struct Task {
   Draft draft;
   int tries = 0;
+  SessionId session = {};
 };
 
 struct Finished {
   PeerId worker;
-  Task task;
+  std::shared_ptr<Task> task;
   Result<Message> result;
 };
 
@@ -30,65 +32,60 @@ struct Inbox {
   std::deque<Finished> finished;
 };
 
+}  // namespace
+
 // One call of Dispatch::run().
-class Run {
+class Dispatch::Run {
  public:
-  Run(Proxy& proxy, const DispatchOptions& options, const Dispatch::Next& next,
-      const Dispatch::Done& done)
+  Run(Proxy& proxy, const DispatchOptions& options, const Next& next, const Done& done)
       : proxy_(proxy), options_(options), next_(next), done_(done), load_(options.per_worker) {}
+  ~Run() {
+    for (const SessionId id : under_way_) proxy_.cancel(id);
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   Result<DispatchReport> drive(const Wait& wait) {
     const TimePoint deadline = wait.deadline_from([this] { return proxy_.loop().now(); });
+    look_for_workers();
     for (;;) {
-      MUSTER_TRY_OK(give_out());
-      if (under_way_ == 0 && is_dry_ && again_.empty()) return report_;
+      give_out();
+      if (under_way_.empty() && is_dry_ && again_.empty()) return report_;
       std::deque<Finished> finished;
-      std::vector<PeerId> workers;
-      const Waited waited = internal::wait_for(proxy_.loop(), wait, deadline, [&] {
-        if (!finished.empty()) return true;
-        finished.swap(inbox_->finished);
-        return !finished.empty() || has_new_workers();
+      const Waited waited = proxy_.attend(wait, deadline, [&] {
+        if (finished.empty()) finished.swap(inbox_->finished);
+        return !finished.empty() || proxy_.changes() != seen_ ||
+               (rooms_ && proxy_.rooms() != *rooms_) || proxy_.ended();
       });
       for (Finished& one : finished) take(std::move(one));
       if (waited != Waited::done) return internal::why_not(waited, "dispatch");
+      if (std::optional<Error> end = proxy_.ended()) return *std::move(end);
+      if (proxy_.changes() != seen_) look_for_workers();
     }
   }
 
  private:
-  // Workers that are here, as far as anybody knows.
-  std::vector<PeerId> workers() const {
+  void look_for_workers() {
+    seen_ = proxy_.changes();
     std::vector<PeerId> here;
     for (const PeerInfo& info : proxy_.peers()) {
       if (info.presence == Presence::here && options_.workers.has(info.name, info.type)) {
         here.push_back(info.id);
       }
     }
-    return here;
+    load_.set_workers(here);
   }
 
-  // Only while a task waits for somebody to take it.
-  bool has_new_workers() {
-    if (!waits_for_worker_) return false;
-    load_.set_workers(workers());
-    const std::optional<PeerId> worker = load_.give();
-    if (worker) load_.done(*worker);
-    return worker.has_value();
-  }
-
-  Status give_out() {
-    load_.set_workers(workers());
-    for (;;) {
-      waits_for_worker_ = false;
-      std::optional<Task> task = next_task();
-      if (!task) return ok();
+  void give_out() {
+    rooms_.reset();
+    while (std::optional<Task> task = next_task()) {
       const std::optional<PeerId> worker = load_.give();
       if (!worker) {
         again_.push_front(*std::move(task));
-        waits_for_worker_ = true;
-        return ok();
+        return;
       }
       give(*worker, *std::move(task));
-      if (std::optional<Error> end = proxy_.ended()) return *std::move(end);
+      if (rooms_) return;
     }
   }
 
@@ -106,45 +103,62 @@ class Run {
   }
 
   void give(PeerId worker, Task task) {
-    ++task.tries;
-    ++under_way_;
+    const std::uint64_t rooms = proxy_.rooms();
     task.draft.destination = worker;
     task.draft.session_type = SessionType::task;
-    Draft draft = task.draft;
-    proxy_.request(std::move(draft))
-        .then([inbox = inbox_, worker,
-               task = std::make_shared<Task>(std::move(task))](Result<Message> result) {
-          inbox->finished.push_back({worker, std::move(*task), std::move(result)});
+    task.draft.answers = Answers::by_id;
+    const auto given = std::make_shared<Task>(std::move(task));
+    const Result<SessionId> asked =
+        proxy_.ask(given->draft, [inbox = inbox_, worker, given](Result<Message> result) {
+          inbox->finished.push_back({worker, given, std::move(result)});
         });
+    if (asked) {
+      ++given->tries;
+      given->session = *asked;
+      under_way_.insert(*asked);
+      return;
+    }
+    load_.done(worker);
+    if (asked.error().code() == Code::overloaded) {
+      again_.push_front(std::move(*given));
+      rooms_ = rooms;
+      return;
+    }
+    ++given->tries;
+    look_for_workers();  // This one is gone.
+    settle(*given, asked.error());
   }
 
   void take(Finished one) {
-    --under_way_;
+    under_way_.erase(one.task->session);
     load_.done(one.worker);
-    const bool is_lost = !one.result && one.result.error().code() == Code::unavailable;
-    if (is_lost && one.task.tries < options_.max_tries) {
+    settle(*one.task, std::move(one.result));
+  }
+
+  void settle(Task& task, Result<Message> result) {
+    const bool is_lost = !result && result.error().code() == Code::unavailable;
+    if (is_lost && task.tries < options_.max_tries) {
       ++report_.given_again;
-      again_.push_back(std::move(one.task));
+      again_.push_back(std::move(task));
       return;
     }
-    ++(one.result ? report_.done : report_.failed);
-    if (done_) done_(one.task.draft, std::move(one.result));
+    ++(result ? report_.done : report_.failed);
+    if (done_) done_(task.draft, std::move(result));
   }
 
   Proxy& proxy_;
   const DispatchOptions& options_;
-  const Dispatch::Next& next_;
-  const Dispatch::Done& done_;
+  const Next& next_;
+  const Done& done_;
   Workload load_;
   std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::deque<Task> again_;
-  std::size_t under_way_ = 0;
+  std::unordered_set<SessionId> under_way_;
+  std::uint64_t seen_ = 0;              // Of the proxy's changes.
+  std::optional<std::uint64_t> rooms_;  // When there was no room for a task.
   bool is_dry_ = false;
-  bool waits_for_worker_ = false;
   DispatchReport report_;
 };
-
-}  // namespace
 
 Result<DispatchReport> Dispatch::run(const Next& next, const Done& done, const Wait& wait) {
   return Run(proxy_, options_, next, done).drive(wait);

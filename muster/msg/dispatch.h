@@ -42,10 +42,13 @@ class Dispatch {
 
   // Gives each task to the worker with the fewest, of those to the one that
   // has been idle longest. Workers that come join in. Returns when all tasks
-  // have a result; Code::timeout or Code::cancelled ends those under way.
+  // have a result. Code::timeout, Code::cancelled and the proxy's end cancel those
+  // that are under way, which then have none.
   Result<DispatchReport> run(const Next& next, const Done& done, const Wait& wait = {});
 
  private:
+  class Run;
+
   Proxy& proxy_;
   DispatchOptions options_;
 };

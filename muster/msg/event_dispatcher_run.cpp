@@ -169,7 +169,8 @@ HandlerAnswer EventDispatcher::call(const EventHandler& handler, const EventFiri
                       .messages = messages.size(),
                       .duration = proxy_.loop().now() - begin,
                       .is_partial = firing.is_partial,
-                      .has_failed = !answer});
+                      .has_failed = !answer,
+                      .answer = &answer});
   }
   return answer;
 }

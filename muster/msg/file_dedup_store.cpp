@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "muster/msg/store_bytes.h"
+#include "muster/msg/stored_message.h"
 
 namespace muster::msg {
 namespace {
@@ -17,6 +18,8 @@ enum class Kind : std::uint8_t {
   forgotten = 2,  // The same.
   effect = 3,     // One id, then the effect.
   past = 4,       // An effect whose id was forgotten, or a snapshot.
+  replied = 5,    // One id, then the reply.
+  answer = 6,     // One id, the size of the reply, the reply, then the effect.
 };
 
 StoreWriter record_of(Kind kind) {
@@ -36,6 +39,31 @@ HandledId read_handled(StoreReader& reader) {
 }
 
 std::uint64_t size_of(const HandledId& handled) { return 20 + handled.source.size(); }
+
+StoreWriter record_of_reply(const HandledId& handled, const Buffer& reply) {
+  StoreWriter writer = record_of(Kind::replied);
+  write(writer, handled);
+  writer.bytes(reply.bytes());
+  return writer;
+}
+
+// As the proxy has it that replies.
+Result<Buffer> reply_to(const Message& message, const wire::Value& value) {
+  if (!message.is_request() || message.session_type() != SessionType::task) {
+    return Error(Code::invalid, "commit: only a task has a reply");
+  }
+  MUSTER_TRY(EncodedBody body, encode_body(value));
+  OutgoingMessage reply;
+  reply.head.kind = MessageKind::task_complete;
+  reply.head.form = body.form;
+  reply.head.compression = body.compression;
+  reply.head.session = message.session_id();
+  reply.head.message = message.message_id();
+  reply.head.tag = message.tag();
+  reply.parts = std::move(body.parts);
+  reply.priority = message.priority();
+  return internal::message_to_bytes(reply);
+}
 
 const Error kDamaged(Code::invalid, "open a store of handled messages: a record is damaged");
 
@@ -57,52 +85,89 @@ Result<std::unique_ptr<FileDedupStore>> FileDedupStore::open(const std::string& 
 Status FileDedupStore::replay(std::span<const std::byte> record, const Replay& replay) {
   StoreReader reader(record);
   const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
-  const bool has_effect = kind == Kind::effect || kind == Kind::past;
-  if (kind == Kind::effect) ids_.insert(read_handled(reader));
-  while (!has_effect && !reader.empty()) {
-    HandledId one = read_handled(reader);
-    if (kind == Kind::handled) {
-      ids_.insert(std::move(one));
-    } else if (kind == Kind::forgotten) {
-      garbage_ += 2 * size_of(one);
-      ids_.erase(one);
-    } else {
-      return kDamaged;
+  switch (kind) {
+    case Kind::handled:
+      while (!reader.empty()) handled_.try_emplace(read_handled(reader));
+      break;
+    case Kind::forgotten:
+      while (!reader.empty()) erase(read_handled(reader));
+      break;
+    case Kind::effect: handled_.try_emplace(read_handled(reader)); break;
+    case Kind::replied: {
+      HandledId one = read_handled(reader);
+      handled_[std::move(one)] = Buffer::copy_of(reader.rest());
+      break;
     }
+    case Kind::answer: {
+      HandledId one = read_handled(reader);
+      handled_[std::move(one)] = Buffer::copy_of(reader.bytes(reader.number<std::uint64_t>()));
+      break;
+    }
+    case Kind::past: break;
+    default: return kDamaged;
   }
-  if (has_effect && replay != nullptr && reader.is_whole()) replay(reader.rest());
-  return reader.is_whole() ? ok() : Status(kDamaged);
-}
-
-Status FileDedupStore::commit(const Message& message, std::span<const std::byte> effect) {
-  HandledId handled{std::string(message.source()), message.message_id()};
-  const std::scoped_lock lock(mutex_);
-  if (ids_.contains(handled)) return Error(Code::invalid, "commit: the message was handled before");
-  StoreWriter writer = record_of(Kind::effect);
-  write(writer, handled);
-  writer.bytes(effect);
-  MUSTER_TRY_OK(journal_->append(writer.written()));
-  ids_.insert(std::move(handled));
+  if (!reader.is_whole()) return kDamaged;
+  const bool has_effect = kind == Kind::effect || kind == Kind::past || kind == Kind::answer;
+  if (has_effect && replay != nullptr) replay(reader.rest());
   return ok();
 }
 
-Result<std::vector<HandledId>> FileDedupStore::load() {
-  const std::scoped_lock lock(mutex_);
-  return std::vector<HandledId>(ids_.begin(), ids_.end());
+// False if it is not there.
+bool FileDedupStore::erase(const HandledId& id) {
+  const auto found = handled_.find(id);
+  if (found == handled_.end()) return false;
+  garbage_ += 2 * size_of(id) + found->second.size();
+  handled_.erase(found);
+  return true;
 }
 
-Status FileDedupStore::commit(std::span<const HandledId> ids) {
-  const std::scoped_lock lock(mutex_);
-  StoreWriter writer = record_of(Kind::handled);
-  std::vector<const HandledId*> added;
-  for (const HandledId& one : ids) {
-    if (ids_.contains(one)) continue;
-    write(writer, one);
-    added.push_back(&one);
+Status FileDedupStore::commit(const Message& message, std::span<const std::byte> effect,
+                              const std::optional<wire::Value>& reply) {
+  HandledId handled{std::string(message.source()), message.message_id()};
+  Buffer answer;
+  if (reply) {
+    MUSTER_TRY(answer, reply_to(message, *reply));
   }
-  if (added.empty()) return ok();
+  const std::scoped_lock lock(mutex_);
+  if (handled_.contains(handled)) {
+    return Error(Code::invalid, "commit: the message was handled before");
+  }
+  StoreWriter writer = record_of(reply ? Kind::answer : Kind::effect);
+  write(writer, handled);
+  if (reply) {
+    writer.number(std::uint64_t{answer.size()});
+    writer.bytes(answer.bytes());
+  }
+  writer.bytes(effect);
   MUSTER_TRY_OK(journal_->append(writer.written()));
-  for (const HandledId* one : added) ids_.insert(*one);
+  handled_.emplace(std::move(handled), std::move(answer));
+  return ok();
+}
+
+Result<std::vector<Handled>> FileDedupStore::load() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Handled> all;
+  all.reserve(handled_.size());
+  for (const auto& [id, reply] : handled_) all.push_back({id, reply});
+  return all;
+}
+
+Status FileDedupStore::commit(std::span<const Handled> handled) {
+  const std::scoped_lock lock(mutex_);
+  StoreWriter ids = record_of(Kind::handled);
+  for (const Handled& one : handled) {
+    const auto found = handled_.find(one);
+    const bool is_new = found == handled_.end();
+    if (!one.reply.empty() && (is_new || found->second.empty())) {
+      MUSTER_TRY_OK(journal_->append(record_of_reply(one, one.reply).written()));
+      handled_[one] = one.reply;
+    } else if (is_new) {
+      write(ids, one);
+    }
+  }
+  if (ids.written().size() == 1) return ok();
+  MUSTER_TRY_OK(journal_->append(ids.written()));
+  for (const Handled& one : handled) handled_.try_emplace(one);
   return ok();
 }
 
@@ -110,19 +175,25 @@ Status FileDedupStore::forget(std::span<const HandledId> ids) {
   const std::scoped_lock lock(mutex_);
   StoreWriter writer = record_of(Kind::forgotten);
   for (const HandledId& one : ids) {
-    if (ids_.erase(one) == 0) continue;
-    write(writer, one);
-    garbage_ += 2 * size_of(one);
+    if (erase(one)) write(writer, one);
   }
   if (writer.written().size() == 1) return ok();
   MUSTER_TRY_OK(journal_->append(writer.written()));
   return compact_if_due();
 }
 
-Status FileDedupStore::write_ids(const Journal::Write& write_record) const {
-  StoreWriter writer = record_of(Kind::handled);
-  for (const HandledId& one : ids_) write(writer, one);
-  return ids_.empty() ? ok() : write_record(writer.written());
+Status FileDedupStore::write_handled(const Journal::Write& write_record) const {
+  StoreWriter ids = record_of(Kind::handled);
+  bool has_ids = false;
+  for (const auto& [id, reply] : handled_) {
+    if (reply.empty()) {
+      write(ids, id);
+      has_ids = true;
+    } else {
+      MUSTER_TRY_OK(write_record(record_of_reply(id, reply).written()));
+    }
+  }
+  return has_ids ? write_record(ids.written()) : ok();
 }
 
 // Effects stay: only the user knows what stands for several of them.
@@ -133,13 +204,14 @@ Status FileDedupStore::compact_if_due() {
       StoreReader reader(record);
       const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
       if (kind == Kind::past) return write_record(record);
-      if (kind != Kind::effect) return ok();
+      if (kind != Kind::effect && kind != Kind::answer) return ok();
       static_cast<void>(read_handled(reader));
+      if (kind == Kind::answer) reader.bytes(reader.number<std::uint64_t>());
       StoreWriter past = record_of(Kind::past);
       past.bytes(reader.rest());
       return write_record(past.written());
     }));
-    return write_ids(write_record);
+    return write_handled(write_record);
   }));
   garbage_ = 0;
   return ok();
@@ -151,7 +223,7 @@ Status FileDedupStore::compact(std::span<const std::byte> snapshot) {
     StoreWriter past = record_of(Kind::past);
     past.bytes(snapshot);
     MUSTER_TRY_OK(write_record(past.written()));
-    return write_ids(write_record);
+    return write_handled(write_record);
   }));
   garbage_ = 0;
   return ok();

@@ -13,6 +13,8 @@
 //
 // Where handlers commit nothing, their messages are committed when they have
 // returned: none comes again that was, but one whose handler had not returned does.
+// The reply to a task is committed with it then, or by the handler, which may give
+// it with the effect.
 // Any thread.
 
 #pragma once
@@ -20,9 +22,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +33,7 @@
 #include "muster/base/journal.h"
 #include "muster/base/result.h"
 #include "muster/msg/dedup_store.h"
+#include "muster/wire/value.h"
 
 namespace muster::msg {
 
@@ -49,14 +53,16 @@ class FileDedupStore final : public DedupStore {
                                                       const Replay& replay = nullptr,
                                                       const FileDedupOptions& options = {});
 
-  // Both or neither, however the process ends. Code::invalid if the message was
-  // committed before: its effect is there.
-  Status commit(const Message& message, std::span<const std::byte> effect);
+  // All or nothing, however the process ends. Code::invalid if the message was
+  // committed before: its effect is there. `reply` is what a task is answered with
+  // if whoever asked never hears the answer that the handler gives.
+  Status commit(const Message& message, std::span<const std::byte> effect,
+                const std::optional<wire::Value>& reply = std::nullopt);
   // Replaces all effects so far by one that stands for them: the file stays small.
   Status compact(std::span<const std::byte> snapshot);
 
-  Result<std::vector<HandledId>> load() override;
-  Status commit(std::span<const HandledId> ids) override;
+  Result<std::vector<Handled>> load() override;
+  Status commit(std::span<const Handled> handled) override;
   Status forget(std::span<const HandledId> ids) override;
 
   std::uint64_t file_size() const;
@@ -65,15 +71,16 @@ class FileDedupStore final : public DedupStore {
   explicit FileDedupStore(const FileDedupOptions& options) : options_(options) {}
 
   Status replay(std::span<const std::byte> record, const Replay& replay);
+  bool erase(const HandledId& id);
   Status compact_if_due();
-  Status write_ids(const Journal::Write& write) const;
+  Status write_handled(const Journal::Write& write) const;
 
   const FileDedupOptions options_;
   // The file is no part of the loop: those who write must not hold the baton.
   mutable std::mutex mutex_;
   std::unique_ptr<Journal> journal_;
-  std::set<HandledId> ids_;
-  std::uint64_t garbage_ = 0;  // Bytes of what was forgotten, about.
+  std::map<HandledId, Buffer> handled_;  // With their replies.
+  std::uint64_t garbage_ = 0;            // Bytes of what was forgotten, about.
 };
 
 }  // namespace muster::msg

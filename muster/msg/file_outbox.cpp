@@ -1,11 +1,10 @@
 #include "muster/msg/file_outbox.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "muster/msg/store_bytes.h"
-#include "muster/wire/frame.h"
+#include "muster/msg/stored_message.h"
 
 namespace muster::msg {
 namespace {
@@ -25,42 +24,20 @@ StoreWriter record_of(const StoredMessage& stored) {
   const auto since =
       stored.deadline ? stored.deadline->time_since_epoch() : system_clock::duration();
   writer.number(std::int64_t{std::chrono::duration_cast<milliseconds>(since).count()});
-  const OutgoingMessage& message = stored.message;
-  writer.number(static_cast<std::uint8_t>(message.priority));
-  wire::Head head;
-  write_message_head(message.head, head);
-  const auto bytes = head.bytes().subspan(net::kLinkHead);
-  writer.number(static_cast<std::uint32_t>(bytes.size()));
-  writer.bytes(bytes);
-  writer.number(static_cast<std::uint32_t>(message.parts.size()));
-  for (const Buffer& part : message.parts) {
-    writer.number(std::uint64_t{part.size()});
-    writer.bytes(part.bytes());
-  }
+  internal::write_message(writer, stored.message);
   return writer;
 }
 
 // None if the record is damaged.
-std::optional<StoredMessage> read_message(StoreReader& reader) {
+std::optional<StoredMessage> read_stored(StoreReader& reader) {
   StoredMessage stored;
   stored.destination = reader.text();
   if (const auto since = reader.number<std::int64_t>(); since != 0) {
     stored.deadline = system_clock::time_point(milliseconds(since));
   }
-  stored.message.priority = static_cast<Priority>(reader.number<std::uint8_t>());
-  const auto bytes = reader.bytes(reader.number<std::uint32_t>());
-  if (bytes.size() > net::kMaxUserHead) return std::nullopt;
-  wire::Head head;
-  std::ranges::copy(bytes, head.resize(net::kLinkHead + bytes.size()).data() + net::kLinkHead);
-  if (read_message_head(head, stored.message.head) != nullptr) return std::nullopt;
-  const auto parts = reader.number<std::uint32_t>();
-  for (std::uint32_t i = 0; i < parts && !reader.empty(); ++i) {
-    stored.message.parts.push_back(Buffer::copy_of(reader.bytes(reader.number<std::uint64_t>())));
-  }
-  const bool is_priority = static_cast<std::size_t>(stored.message.priority) < net::kPriorities;
-  if (!reader.is_whole() || stored.message.parts.size() != parts || !is_priority) {
-    return std::nullopt;
-  }
+  std::optional<OutgoingMessage> message = internal::read_message(reader);
+  if (!message) return std::nullopt;
+  stored.message = *std::move(message);
   return stored;
 }
 
@@ -77,7 +54,7 @@ Result<std::unique_ptr<FileOutbox>> FileOutbox::open(const std::string& path,
       while (!reader.empty()) outbox->sizes_.erase(reader.id());
       return ok();
     }
-    std::optional<StoredMessage> stored = read_message(reader);
+    std::optional<StoredMessage> stored = read_stored(reader);
     if (!stored) return kDamaged;
     outbox->sizes_.emplace(stored->message.head.message, record.size());
     outbox->found_.push_back(*std::move(stored));
@@ -122,7 +99,7 @@ Status FileOutbox::compact_if_due() {
     return journal_->read([&](std::span<const std::byte> record) -> Status {
       StoreReader reader(record);
       if (static_cast<Kind>(reader.number<std::uint8_t>()) != Kind::added) return ok();
-      const std::optional<StoredMessage> stored = read_message(reader);
+      const std::optional<StoredMessage> stored = read_stored(reader);
       if (!stored || !sizes_.contains(stored->message.head.message)) return ok();
       return write_record(record);
     });

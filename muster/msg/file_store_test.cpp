@@ -3,12 +3,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "muster/msg/file_dedup_store.h"
 #include "muster/msg/file_outbox.h"
+#include "muster/msg/stored_message.h"
 
 namespace muster::msg {
 namespace {
@@ -20,7 +22,15 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 Message message_of(std::uint64_t number) {
   return Message({.tag = "add", .source = "master", .message_id = {5, number}});
 }
-HandledId handled(std::uint64_t number) { return {"master", {5, number}}; }
+HandledId id_of(std::uint64_t number) { return {"master", {5, number}}; }
+Handled handled(std::uint64_t number, std::string_view reply = "") {
+  return {id_of(number), Buffer::copy_of(reply)};
+}
+
+std::vector<HandledId> ids_in(DedupStore& store) {
+  const auto all = *store.load();
+  return {all.begin(), all.end()};
+}
 
 class FileStores : public ::testing::Test {
  protected:
@@ -56,12 +66,12 @@ TEST_F(FileStores, RememberIdsAndEffectsTogetherAndGiveThemBackInOrder) {
     EXPECT_TRUE(store->commit(message_of(1), bytes_of("one")));
     EXPECT_TRUE(store->commit(message_of(2), bytes_of("two")));
     EXPECT_EQ(store->commit(message_of(2), bytes_of("again")).error().code(), Code::invalid);
-    const HandledId ids[] = {handled(2), handled(3)};
-    EXPECT_TRUE(store->commit(ids));
+    const Handled more[] = {handled(2), handled(3)};
+    EXPECT_TRUE(store->commit(more));
   }
   const auto store = open_dedup();
   EXPECT_EQ(effects, (Texts{"one", "two"}));
-  EXPECT_EQ(*store->load(), (std::vector{handled(1), handled(2), handled(3)}));
+  EXPECT_EQ(ids_in(*store), (std::vector{id_of(1), id_of(2), id_of(3)}));
 }
 
 TEST_F(FileStores, HaveAnEffectAndItsIdOrNeitherWhereverTheFileWasTorn) {
@@ -89,15 +99,16 @@ TEST_F(FileStores, ForgetWhatTheSendersKnowAndStaySmall) {
     const auto store = open_dedup({.journal = {.syncs = false}, .compacts_from = 4096});
     EXPECT_TRUE(store->commit(message_of(1), bytes_of("one")));
     for (std::uint64_t i = 1; i <= 5000; ++i) {
-      const HandledId ids[] = {handled(i)};
-      EXPECT_TRUE(store->commit(ids));
+      const HandledId ids[] = {id_of(i)};
+      const Handled more[] = {handled(i)};
+      EXPECT_TRUE(store->commit(more));
       EXPECT_TRUE(i == 5000 || store->forget(ids));
       ASSERT_LT(store->file_size(), 10'000U) << i;
     }
   }
   const auto store = open_dedup();
   EXPECT_EQ(effects, Texts{"one"}) << "an effect stays though its id is forgotten";
-  EXPECT_EQ(*store->load(), std::vector{handled(5000)});
+  EXPECT_EQ(ids_in(*store), std::vector{id_of(5000)});
 }
 
 TEST_F(FileStores, ReplaceEffectsByASnapshot) {
@@ -113,6 +124,59 @@ TEST_F(FileStores, ReplaceEffectsByASnapshot) {
   EXPECT_EQ(effects, (Texts{"one hundred", "plus one"}));
   EXPECT_EQ(store->load()->size(), 101U);
   EXPECT_EQ(store->commit(message_of(7), {}).error().code(), Code::invalid);
+}
+
+TEST_F(FileStores, GiveBackRepliesUntilTheirSendersHaveHeardThem) {
+  const Message task({.tag = "add",
+                      .source = "master",
+                      .session_id = {6, 1},
+                      .message_id = {5, 1},
+                      .priority = Priority::low});
+  const Message note({.tag = "note",
+                      .source = "master",
+                      .session_type = SessionType::notification,
+                      .message_id = {5, 9}});
+  {
+    const auto store = open_dedup({.compacts_from = 0});
+    EXPECT_TRUE(store->commit(task, bytes_of("one"), wire::Value("first")));
+    EXPECT_EQ(store->commit(note, {}, wire::Value(1)).error().code(), Code::invalid);
+    EXPECT_TRUE(store->commit(message_of(2), bytes_of("two")));
+    const Handled more[] = {handled(1, "other"), handled(2, "second"), handled(3, "third")};
+    EXPECT_TRUE(store->commit(more)) << "the reply to 1 is there, that to 2 was not";
+    const HandledId heard[] = {id_of(3)};
+    EXPECT_TRUE(store->forget(heard));
+  }
+  for (int round = 0; round < 2; ++round) {
+    const auto store = open_dedup({.compacts_from = 0});
+    EXPECT_EQ(effects, round == 0 ? (Texts{"one", "two"}) : Texts{"both"});
+    const auto all = *store->load();
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[1].reply.text(), "second");
+    const auto reply = internal::message_from_bytes(all[0].reply);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->head.kind, MessageKind::task_complete);
+    EXPECT_EQ(reply->head.session, task.session_id());
+    EXPECT_EQ(reply->head.tag, Tag("add"));
+    EXPECT_EQ(reply->priority, Priority::low);
+    EXPECT_EQ(*decode_body(reply->head.form, reply->head.compression, reply->parts),
+              wire::Value("first"));
+    EXPECT_TRUE(store->compact(bytes_of("both"))) << "which keeps what is known";
+  }
+}
+
+TEST(StoredMessage, IsNoneWhereItsBytesAreNot) {
+  EXPECT_FALSE(internal::message_from_bytes(Buffer()));
+  OutgoingMessage message;
+  message.head.kind = MessageKind::task_complete;
+  message.head.session = message.head.message = {1, 1};
+  message.head.tag = "add";
+  message.parts.push_back(Buffer::copy_of("body"));
+  const Buffer bytes = internal::message_to_bytes(message);
+  EXPECT_EQ(internal::message_from_bytes(bytes)->parts[0].text(), "body");
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(internal::message_from_bytes(Buffer::copy_of(bytes.bytes().first(size)))) << size;
+  }
+  EXPECT_FALSE(internal::message_from_bytes(Buffer::copy_of(std::string(bytes.text()) + "x")));
 }
 
 StoredMessage stored(std::uint64_t number, std::string_view text) {

@@ -27,6 +27,9 @@ namespace muster::msg {
 struct KeptLimits {
   std::size_t max_messages = std::size_t{1} << 16;
   std::size_t max_bytes = std::size_t{64} << 20;
+  // Of replies to tasks that the peer has us handle, until it has heard them. One
+  // for which there is no room may be lost with its link; who waits is told.
+  std::size_t max_reply_bytes = std::size_t{16} << 20;
 };
 
 struct KeptMessage {

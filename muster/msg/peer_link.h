@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 
 #include "muster/base/buffer.h"
@@ -28,6 +29,13 @@ class PeerLink final : public net::LinkSink {
   bool is_dead = false;         // Waits to be destroyed; what it says counts no more.
   const std::uint64_t serial;
   std::uint32_t heard = 0;  // Of how many messages the peer has told us that they are done.
+  // Of which it has, too, but that do not count yet: replies that were announced, and
+  // all that was told behind them.
+  struct Told {
+    MessageId id;       // None: it was not kept.
+    SessionId awaited;  // Until this has its reply; none: it is kept no more.
+  };
+  std::deque<Told> told;
 
  private:
   void on_up(net::Link& up) override;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "muster/base/exit_code.h"
 #include "muster/msg/proxy_core.h"
 #include "muster/msg/proxy_wait.h"
 
@@ -87,6 +88,12 @@ std::optional<Error> Proxy::ended() const {
   if (Status here = core_->check_process(); !here) return here.error();
   const Turn turn(core_->loop());
   return core_->end();
+}
+
+int Proxy::exit_code() const {
+  const std::optional<Error> end = ended();
+  if (!end) return kExitDone;
+  return core_->ends_job() ? kExitJob : muster::exit_code(*end);
 }
 
 std::vector<PeerInfo> Proxy::peers() const {

@@ -36,6 +36,7 @@ class ProxyCore;
 enum class Waited : std::uint8_t;
 }  // namespace internal
 class EventDispatcher;
+class Dispatch;
 
 // What came of several sessions.
 struct Replies {
@@ -106,6 +107,9 @@ class Proxy {
   bool is_joined() const;
   // Why this proxy is over, if it is.
   std::optional<Error> ended() const;
+  // What a program that ends with this proxy should end with (base/exit_code.h):
+  // kExitJob if on_too_few ended it, kExitForGood if another bears its name now.
+  int exit_code() const;
 
   // Who is there, in the order of names; the last two also with who was.
   std::vector<PeerInfo> peers() const;
@@ -208,6 +212,7 @@ class Proxy {
 
  private:
   friend class EventDispatcher;
+  friend class Dispatch;
   explicit Proxy(std::unique_ptr<internal::ProxyCore> core);
 
   // receive_once() that, if `seen` is given, ends with none once changes() is
@@ -215,6 +220,10 @@ class Proxy {
   Result<std::optional<Message>> receive_next(std::optional<std::uint64_t> seen, const Wait& wait);
   // Counts up whenever a peer comes, goes or returns.
   std::uint64_t changes() const;
+  // Changes when what was overloaded may not be so any more.
+  std::uint64_t rooms() const;
+  // request() that calls `done` under the baton, unless there is an error.
+  Result<SessionId> ask(const Draft& draft, std::function<void(Result<Message>)> done);
   Result<Message> to_message(const Result<Incoming>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   // Waits for room, but not if there is no `wait`.
@@ -232,6 +241,8 @@ class Proxy {
   void decide_minimum();
   // Has the OutboxStore write what is to be written.
   Status write_kept();
+  // Has the DedupStore remember those that are kept.
+  Status commit(std::span<const Message> messages);
   // Tells the DedupStore what the senders know.
   void forget_handled();
 

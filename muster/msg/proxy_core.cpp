@@ -84,7 +84,7 @@ net::EndpointOptions endpoint_options(const ProxyOptions& options, const Id& id)
   made.drivers = options.drivers;
   made.max_body = options.max_body;
   made.window = options.window;
-  made.max_queued = options.max_queued;
+  made.max_queued = Channel::in_link(options);
   made.beat = options.beat;
   made.silence = options.silence;
   made.close_deadline = options.close_deadline;
@@ -109,7 +109,7 @@ Result<std::unique_ptr<ProxyCore>> ProxyCore::make(loop::Loop& loop, ProxyOption
   MUSTER_TRY_OK(check(options));
   std::unique_ptr<ProxyCore> core(new ProxyCore(loop, std::move(options)));
   const ProxyOptions& given = core->options_;
-  std::vector<HandledId> handled;
+  std::vector<Handled> handled;
   std::vector<StoredMessage> stored;
   if (given.dedup != nullptr) {
     MUSTER_TRY(handled, given.dedup->load());

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "muster/base/result.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/arrivals.h"
+#include "muster/msg/backlog.h"
 #include "muster/msg/dedup_store.h"
 #include "muster/msg/kept_messages.h"
 #include "muster/msg/mailbox.h"
@@ -41,14 +43,27 @@ struct Channel {
   Channel(const ProxyOptions& options, std::function<void()> dial)
       : outbox(options.absent),
         kept(options.kept),
+        arrivals(options.kept.max_reply_bytes),
+        backlog(options.max_queued - in_link(options)),
         backoff(options.first_redial, options.longest_redial),
         redial(std::move(dial)) {}
+
+  // Of what waits to be sent to one peer, the bytes that a link has. Where the
+  // oldest is to give way, that is little: only the rest can.
+  static std::size_t in_link(const ProxyOptions& options) {
+    if (options.when_full != DropPolicy::oldest) return options.max_queued;
+    return std::min(options.max_queued / 4, std::size_t{1} << 20);
+  }
 
   std::unique_ptr<PeerLink> link;     // Introduced both ways.
   std::unique_ptr<PeerLink> dialing;  // Not yet.
   Outbox outbox;
-  KeptMessages kept;  // For the peer to handle at least once,
-  Arrivals arrivals;  // and from it.
+  KeptMessages kept;                     // For the peer to handle at least once,
+  Arrivals arrivals;                     // and from it.
+  Backlog backlog;                       // What the link has no room for.
+  std::deque<OutgoingMessage> receipts;  // The same, of what we have taken.
+  bool is_draining = false;
+  bool has_room = false;  // Since draining began.
   net::Backoff backoff;
   loop::Timer redial;
   bool was_here = false;
@@ -75,6 +90,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // The minimum was missed and somebody is to decide. Any thread, without the baton.
   bool takes_decision() { return is_decision_due_.exchange(false, std::memory_order_relaxed); }
   void decide(TooFew decision);
+  // It was decided that too few peers end it. Any thread, without the baton.
+  bool ends_job() const { return ends_job_.load(std::memory_order_relaxed); }
 
   // Links (proxy_links.cpp).
   void link_up(PeerLink& link);
@@ -117,12 +134,17 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // The message `id` of `peer` was handled, or will not be. Code::invalid if it
   // was said before.
   Status done(PeerId peer, const MessageId& id, std::optional<Error> refused = std::nullopt);
+  // Sends the reply to the message `task` of `peer`, which is to be handled at
+  // least once, and keeps it until it was heard. As transmit() for all else.
+  Status answer_task(PeerId peer, const MessageId& task, OutgoingMessage& answer);
+  // The one that is kept.
+  std::optional<OutgoingMessage> reply_to(PeerId peer, const MessageId& task);
   // Tells the peers what is done, as far as there is room.
   void report_done(PeerId peer);
   // True if nobody who is here has anything of ours to handle.
   bool is_all_done() const;
   // What the store has: for peers that have not been met yet.
-  void restore(std::vector<HandledId> handled, std::vector<StoredMessage> stored);
+  void restore(std::vector<Handled> handled, std::vector<StoredMessage> stored);
   // What the senders know by now, for the DedupStore.
   std::vector<HandledId> take_forgotten();
   // Any thread, without the baton.
@@ -215,8 +237,18 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void report_dropped(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
   Status keep_until_done(PeerId peer, OutgoingMessage& message, TimePoint deadline);
   void send_until_done(PeerRecord& record);
+  void drain(PeerId peer);
+  Status make_way(PeerId peer, OutgoingMessage& message, Error full);
+  void send_backlog(const PeerRecord& record);
+  void send_receipt(PeerId peer, OutgoingMessage& receipt);
+  void send_receipts(PeerId peer);
   void report_came(PeerLink& link, const MessageHead& head, const wire::Frame& frame);
   void finish_kept(const PeerRecord& record, PeerLink& link, const DoneMessage& one);
+  void done_unanswered(const PeerRecord& record, const SessionId& session,
+                       DoneMessage::Reply reply);
+  bool settle_told(PeerLink& link);
+  void forget_told(const PeerLink& link);
+  void send_replies(PeerId peer);
   void heard(PeerLink& link, const MessageId& id);
   void count_unwritten();
   void take_restored(PeerId id, Channel& there);
@@ -263,6 +295,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   bool was_minimum_met_ = false;
   bool is_below_minimum_ = false;
   std::atomic<bool> is_decision_due_{false};
+  std::atomic<bool> ends_job_{false};
   std::optional<Error> end_;
   std::uint64_t last_serial_ = 0;
   std::vector<std::unique_ptr<PeerLink>> strangers_;  // Accepted, and not introduced yet.
@@ -271,7 +304,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   loop::Timer minimum_timer_;
   // For peers that have not been met yet, by their names.
   std::map<std::string, std::vector<KeptMessage>, std::less<>> restored_kept_;
-  std::map<std::string, std::vector<MessageId>, std::less<>> restored_done_;
+  std::map<std::string, std::vector<Handled>, std::less<>> restored_done_;
   void forget(const std::string& source, const std::vector<MessageId>& ids);
   std::vector<HandledId> forgotten_;
   std::atomic<bool> has_forgotten_{false};

@@ -9,6 +9,9 @@
 namespace muster::msg::internal {
 namespace {
 
+// Receipts for one peer that wait for room.
+constexpr std::size_t kMaxReceipts = std::size_t{1} << 16;
+
 std::string_view why_unwanted(SessionTable::Verdict verdict) {
   switch (verdict) {
     case SessionTable::Verdict::repeated: return "it was answered before";
@@ -57,7 +60,9 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
   // Answers never hold their sender back: it was asked for them.
   if (!incoming.head.is_request()) {
     link.link->done(cost);
-    return answer_came(incoming);
+    answer_came(incoming);
+    if (!link.told.empty()) settle_told(link);
+    return;
   }
   if (mailbox_.is_full()) {
     incoming.owed = cost;
@@ -87,6 +92,7 @@ void ProxyCore::answer_came(Incoming& incoming) {
   const Verdict verdict = sessions_.take(incoming);
   if (verdict == Verdict::finished || verdict == Verdict::advanced) return;
   if (verdict == Verdict::deliver) return deliver(incoming);
+  if (incoming.head.is_redelivered) return;  // It has come before, by a link that broke.
   ++counters_.unwanted;
   tell({.kind = ProxyEvent::Kind::unwanted,
         .peer = std::string(incoming.source.text()),
@@ -110,11 +116,27 @@ Incoming ProxyCore::take_waiting() {
     receipt.head.message = next_message_id();
     receipt.head.tag = incoming.head.tag;
     receipt.priority = incoming.priority;
-    // One that cannot be sent is one that the sender does not get: it was told
-    // of the broken link.
-    static_cast<void>(transmit(incoming.peer, receipt));
+    send_receipt(incoming.peer, receipt);
   }
   return incoming;
+}
+
+// One that cannot be sent for another reason than want of room is one that the
+// sender does not get: it was told of the broken link.
+void ProxyCore::send_receipt(PeerId peer, OutgoingMessage& receipt) {
+  const Status sent = transmit(peer, receipt);
+  if (sent || sent.error().code() != Code::overloaded) return;
+  std::deque<OutgoingMessage>& waiting = channel(peer).receipts;
+  // Who has so many to come does not read: to hear of one less is all the same to it.
+  if (waiting.size() < kMaxReceipts) waiting.push_back(std::move(receipt));
+}
+
+void ProxyCore::send_receipts(PeerId peer) {
+  Channel& there = channel(peer);
+  while (!there.receipts.empty() && there.link != nullptr && there.link->has_begun) {
+    if (!hand_over(*there.link, there.receipts.front())) return;
+    there.receipts.pop_front();
+  }
 }
 
 void ProxyCore::refuse(const Incoming& incoming, const Error& why) {

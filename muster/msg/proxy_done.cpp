@@ -1,6 +1,7 @@
 // A proxy's side of delivery at least once that calls the user's stores, and so
 // never holds the baton while it does.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "muster/base/log.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/proxy_core.h"
+#include "muster/msg/stored_message.h"
 
 namespace muster::msg {
 
@@ -18,14 +20,10 @@ Status Proxy::done(const Message& message) { return done(std::span(&message, 1))
 
 Status Proxy::done(std::span<const Message> messages) {
   MUSTER_TRY_OK(core_->check_process());
-  std::vector<HandledId> handled;
   for (const Message& message : messages) {
     if (!message) return Error(Code::invalid, "done: there is no message");
-    if (message.is_kept() && core_->options().dedup != nullptr) {
-      handled.push_back({std::string(message.source()), message.message_id()});
-    }
   }
-  if (!handled.empty()) MUSTER_TRY_OK(core_->options().dedup->commit(handled));
+  if (core_->options().dedup != nullptr) MUSTER_TRY_OK(commit(messages));
   Status said = ok();
   {
     const Turn turn(core_->loop());
@@ -37,6 +35,22 @@ Status Proxy::done(std::span<const Message> messages) {
   }
   forget_handled();
   return said;
+}
+
+// With their replies, so that those who asked get them from whoever follows us.
+Status Proxy::commit(std::span<const Message> messages) {
+  std::vector<Handled> handled;
+  for (const Message& message : messages) {
+    if (!message.is_kept()) continue;
+    std::optional<OutgoingMessage> reply;
+    if (message.is_answered()) {
+      const Turn turn(core_->loop());
+      reply = core_->reply_to(message.peer(), message.message_id());
+    }
+    handled.push_back({{std::string(message.source()), message.message_id()},
+                       reply ? internal::message_to_bytes(*reply) : Buffer()});
+  }
+  return handled.empty() ? ok() : core_->options().dedup->commit(handled);
 }
 
 Status Proxy::refuse(const Message& message, const Error& why) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "muster/msg/proxy_core.h"
+#include "muster/msg/stored_message.h"
 
 namespace muster::msg::internal {
 namespace {
@@ -40,7 +41,7 @@ Status ProxyCore::keep_until_done(PeerId peer, OutgoingMessage& message, TimePoi
   }
   if (!pushed) return std::move(pushed).error().during(fmt::format("send to {}", name));
   if (options_.outbox == nullptr) {
-    send_until_done(*record);
+    drain(peer);
   } else {
     unstored_.emplace_back(peer, message.head.message);
     count_unwritten();
@@ -71,10 +72,25 @@ void ProxyCore::send_until_done(PeerRecord& record) {
 
 void ProxyCore::room_came(PeerLink& link) {
   ++rooms_;
-  PeerRecord* record = link.has_begun ? peers_.find(link.peer) : nullptr;
-  if (record == nullptr) return;
-  report_done(link.peer);
-  send_until_done(*record);
+  if (link.has_begun) drain(link.peer);
+}
+
+// Sends all that waits for the peer, as far as there is room. A link may find room
+// while it is being handed a message: then what is under way here goes on.
+void ProxyCore::drain(PeerId peer) {
+  if (peers_.find(peer) == nullptr) return;
+  Channel& there = channel(peer);
+  there.has_room = true;
+  if (there.is_draining) return;
+  there.is_draining = true;
+  while (std::exchange(there.has_room, false)) {
+    send_replies(peer);
+    send_receipts(peer);
+    send_backlog(*peers_.find(peer));
+    report_done(peer);
+    send_until_done(*peers_.find(peer));
+  }
+  there.is_draining = false;
 }
 
 void ProxyCore::report_came(PeerLink& link, const MessageHead& head, const wire::Frame& frame) {
@@ -89,42 +105,19 @@ void ProxyCore::report_came(PeerLink& link, const MessageHead& head, const wire:
   }
   PeerRecord& record = *peers_.find(link.peer);
   for (const DoneMessage& one : report->done) finish_kept(record, link, one);
+  if (!settle_told(link)) return;
   if (head.kind == MessageKind::holdings) {
     Channel& there = channel(record.id);
-    there.kept.link_began(record.member.id, report->held);
+    std::vector<MessageId> held = report->held;
+    for (const PeerLink::Told& one : link.told) {
+      if (one.awaited) held.push_back(one.id);  // Done, and its reply comes.
+    }
+    there.kept.link_began(record.member.id, held);
     drop_kept(record, there.kept.expire(loop_.now()),
               Error(Code::timeout, fmt::format("{} did not return in time", record.member.name)));
   }
   ++rooms_;
-  send_until_done(record);
-}
-
-// The peer is done with a message of ours.
-void ProxyCore::finish_kept(const PeerRecord& record, PeerLink& link, const DoneMessage& one) {
-  const std::optional<OutgoingMessage> message = channel(record.id).kept.remove(one.id);
-  heard(link, message ? one.id : MessageId{});
-  if (!message) return;
-  if (one.refused) return report_dropped(record, *message, *one.refused);
-  if (!message->is_tracked || message->head.kind != MessageKind::notification_request) return;
-  Incoming receipt;
-  receipt.head.kind = MessageKind::notification_receive;
-  receipt.head.session = message->head.session;
-  receipt.head.message = one.id;
-  receipt.head.tag = message->head.tag;
-  receipt.peer = record.id;
-  receipt.source = record.name;
-  answer_came(receipt);
-}
-
-// What is not removed from the store yet would be sent again after a crash: the
-// peer must go on to know it.
-void ProxyCore::heard(PeerLink& link, const MessageId& id) {
-  if (options_.outbox == nullptr) {
-    ++link.heard;
-    return;
-  }
-  unheard_.push_back({link.serial, id});
-  count_unwritten();
+  drain(record.id);
 }
 
 void ProxyCore::removed(const MessageId& id) {
@@ -147,9 +140,9 @@ void ProxyCore::drop_kept(PeerRecord& record, const std::vector<OutgoingMessage>
 
 // Nobody sends it any more; what is in a store is found there by the next.
 void ProxyCore::give_up_kept() {
-  if (options_.outbox != nullptr) return;
   for (const PeerId id : peers_.all()) {
-    const std::size_t count = channel(id).kept.take_all().size();
+    std::size_t count = channel(id).backlog.take_all().size();
+    if (options_.outbox == nullptr) count += channel(id).kept.take_all().size();
     if (count == 0) continue;
     counters_.dropped += count;
     tell({.kind = ProxyEvent::Kind::dropped,
@@ -242,12 +235,13 @@ std::vector<HandledId> ProxyCore::take_forgotten() {
 
 bool ProxyCore::is_all_done() const {
   return std::ranges::none_of(channels_, [](const auto& there) {
-    return there != nullptr && there->link != nullptr && !there->kept.empty();
+    return there != nullptr && there->link != nullptr &&
+           (!there->kept.empty() || !there->backlog.empty());
   });
 }
 
-void ProxyCore::restore(std::vector<HandledId> handled, std::vector<StoredMessage> stored) {
-  for (HandledId& one : handled) restored_done_[std::move(one.source)].push_back(one.id);
+void ProxyCore::restore(std::vector<Handled> handled, std::vector<StoredMessage> stored) {
+  for (Handled& one : handled) restored_done_[one.source].push_back(std::move(one));
   const auto today = std::chrono::system_clock::now();
   for (StoredMessage& one : stored) {
     KeptMessage kept{.message = std::move(one.message), .may_have_come = true};
@@ -264,7 +258,9 @@ void ProxyCore::take_restored(PeerId id, Channel& there) {
     for (KeptMessage& one : kept.mapped()) there.kept.restore(std::move(one));
   }
   if (const auto handled = restored_done_.extract(record->member.name)) {
-    for (const MessageId& one : handled.mapped()) there.arrivals.restore(one);
+    for (const Handled& one : handled.mapped()) {
+      there.arrivals.restore(one.id, message_from_bytes(one.reply));
+    }
   }
 }
 
@@ -294,7 +290,7 @@ void ProxyCore::stored(const Unwritten& written, const Status& status) {
     Channel& there = channel(record->id);
     if (status) {
       there.kept.stored(one.message.head.message);
-      send_until_done(*record);
+      drain(record->id);
     } else if (there.kept.remove(one.message.head.message)) {
       report_dropped(*record, one.message, status.error());
     }

@@ -164,6 +164,7 @@ void ProxyCore::begin(PeerLink& link) {
     there.arrivals.told(holdings.done.size());
   }
   send_kept(record);
+  drain(record.id);
 }
 
 // Takes it from wherever it is kept.
@@ -222,11 +223,18 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   there.past.messages_received += counters.messages_received;
   there.past.bytes_sent += counters.bytes_sent;
   there.past.bytes_received += counters.bytes_received;
+  forget_told(*there.link);
   destroy_later(std::move(there.link));
   // Among those that waited in the link, what is kept is not lost.
-  const std::size_t lost =
-      counters.messages_queued - std::min(counters.messages_queued, there.kept.under_way());
+  const std::size_t kept = there.kept.under_way() + there.arrivals.replies();
+  const std::size_t lost = counters.messages_queued - std::min(counters.messages_queued, kept);
   there.kept.link_broke();
+  there.receipts.clear();
+  for (OutgoingMessage& message : there.backlog.take_all()) {
+    if (const Status put = keep(record, message); !put) {
+      report_dropped(record, message, put.error());
+    }
+  }
   ++rooms_;  // Who waits for room finds out.
   const std::string& name = record.member.name;
   if (lost > 0) {

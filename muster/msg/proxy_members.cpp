@@ -209,6 +209,7 @@ void ProxyCore::decide(TooFew decision) {
   if (decision == TooFew::wait) {
     loop_.start(minimum_timer_, loop_.now() + options_.minimum_deadline);
   } else if (decision == TooFew::end) {
+    ends_job_.store(true, std::memory_order_relaxed);
     const Error why(Code::unavailable,
                     fmt::format("too few peers for too long: {}", missing_of(options_.minimum)));
     sessions_.end_all(why);

@@ -28,7 +28,7 @@ PeerInfo ProxyCore::describe(const PeerRecord& record) const {
   info.messages_received = there->past.messages_received + now.messages_received;
   info.bytes_sent = there->past.bytes_sent + now.bytes_sent;
   info.bytes_received = there->past.bytes_received + now.bytes_received;
-  info.queued = now.messages_queued + there->outbox.count();
+  info.queued = now.messages_queued + there->backlog.count() + there->outbox.count();
   info.kept = there->kept.count();
   return info;
 }

@@ -75,6 +75,9 @@ struct ProxyOptions {
   std::uint32_t window = std::uint32_t{1} << 20;
   // Bytes that wait to be sent to one peer; then isend() says overloaded.
   std::size_t max_queued = std::size_t{64} << 20;
+  // What gives way then. A notification that does is told as one for an absent
+  // peer is; tasks and answers never do, they are refused, or wait.
+  DropPolicy when_full = DropPolicy::refuse;
   std::size_t max_sessions = std::size_t{1} << 20;
   std::uint64_t max_body = std::uint64_t{16} << 30;
   BodyLimits body_limits = {};

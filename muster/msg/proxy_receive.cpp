@@ -33,6 +33,12 @@ std::uint64_t Proxy::changes() const {
   return core_->changes();
 }
 
+std::uint64_t Proxy::rooms() const {
+  if (!core_->is_this_process()) return 0;
+  const Turn turn(core_->loop());
+  return core_->rooms();
+}
+
 Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> seen,
                                                    const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());

@@ -177,6 +177,8 @@ TEST_F(Recovery, AskAPolicyWhenTooFewPeersWereHereForTooLong) {
   EXPECT_EQ(asked.size(), 3U);
   EXPECT_EQ(serve_for(seconds(1)).error().code(), Code::unavailable);
   EXPECT_EQ(sender.receive_by_id({*id}, kNow)->failures.at(0).error.code(), Code::unavailable);
+  EXPECT_EQ(sender.exit_code(), 65) << "whoever started the job is to end all of it";
+  EXPECT_EQ(master->exit_code(), 0) << "which is not over";
   ASSERT_TRUE(group.run_until([&] { return master->peer("sender")->presence == Presence::left; }));
 }
 
@@ -210,6 +212,7 @@ TEST_F(Recovery, FenceAnOldIncarnationThatComesBackLate) {
     auto younger = Proxy::start(other.net.loop(), options);
     ASSERT_TRUE(other.run_until([&] { return old.ended().has_value(); }));
     EXPECT_EQ(old.ended()->code(), Code::invalid);
+    EXPECT_EQ(old.exit_code(), 64) << "not to be started again: another is there";
     EXPECT_TRUE(has(events(old), Kind::fenced));
     EXPECT_EQ(old.isend({.tag = "late", .destination = "master"}).error().code(), Code::invalid);
     ASSERT_TRUE(other.run_until([&] {

@@ -35,17 +35,21 @@ Status Proxy::answer(const Message& message, Stage stage, MessageHead head, Enco
   if (!MessageMaker::claim(message, stage)) {
     return Error(Code::invalid, fmt::format("{}: the message was answered before", attempt));
   }
+  const auto transmit = [&] {
+    if (!message.is_kept()) return core_->transmit(message.peer(), answer);
+    return core_->answer_task(message.peer(), message.message_id(), answer);
+  };
   std::optional<Status> sent;
   {
     const Turn turn(core_->loop());
     answer.head.message = core_->next_message_id();
-    sent = core_->transmit(message.peer(), answer);
+    sent = transmit();
   }
   if (!*sent && sent->error().code() == Code::overloaded) {
     std::uint64_t rooms = UINT64_MAX;
     const Waited waited = internal::wait_for(core_->loop(), wait, [&] {
       if (*sent || rooms == core_->rooms()) return sent->has_value();
-      sent = core_->transmit(message.peer(), answer);
+      sent = transmit();
       rooms = core_->rooms();
       return *sent || sent->error().code() != Code::overloaded;
     });

@@ -149,26 +149,33 @@ Result<SessionId> Proxy::isend(const Draft& draft) {
   return id;
 }
 
-loop::Future<Message> Proxy::request(Draft draft) {
-  const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
-  loop::Future<Message> future = promise->future();
-  const auto try_to = [&]() -> Status {
-    MUSTER_TRY_OK(core_->check_process());
-    MUSTER_TRY_OK(check(draft));
-    draft.answers = Answers::by_id;
-    draft.wants_receipt = draft.session_type == SessionType::notification;
-    MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
+Result<SessionId> Proxy::ask(const Draft& draft, std::function<void(Result<Message>)> done) {
+  MUSTER_TRY_OK(core_->check_process());
+  MUSTER_TRY_OK(check(draft));
+  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
+  SessionId id;
+  {
     const Turn turn(core_->loop());
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
-    MUSTER_TRY_OK(
-        core_->submit(peer, draft, body, [this, promise](const SessionTable::Outcome& outcome) {
-          promise->set(to_message(outcome));
-        }));
-    return ok();
-  };
-  if (Status sent = try_to(); !sent) promise->set(sent.error());
+    MUSTER_TRY(id,
+               core_->submit(peer, draft, body,
+                             [this, done = std::move(done)](const SessionTable::Outcome& outcome) {
+                               done(to_message(outcome));
+                             }));
+  }
   // Where that fails, the session does.
   if (draft.delivery == Delivery::at_least_once) static_cast<void>(write_kept());
+  return id;
+}
+
+loop::Future<Message> Proxy::request(Draft draft) {
+  draft.answers = Answers::by_id;
+  draft.wants_receipt = draft.session_type == SessionType::notification;
+  const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
+  loop::Future<Message> future = promise->future();
+  const Result<SessionId> asked =
+      ask(draft, [promise](Result<Message> answer) { promise->set(std::move(answer)); });
+  if (!asked) promise->set(asked.error());
   return future;
 }
 

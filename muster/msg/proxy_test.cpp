@@ -189,6 +189,39 @@ TEST_F(Talk, ForwardWithTheSameSessionTagAndBody) {
   EXPECT_EQ(outcome(group, *master, id).messages.at(0).body(), Value(25));
 }
 
+TEST_F(Talk, ForwardWithAnotherTagAndBodyWhereGiven) {
+  const auto deadline = group.net.now() + seconds(100);
+  ask("worker_1", {.body = 5, .deadline = deadline});
+  const Message request = take(group, "worker_1");
+  ASSERT_TRUE(group["worker_1"].forward(request, "worker_2",
+                                        {.tag = "square", .body = 7, .priority = Priority::low}));
+  const Message second = take(group, "worker_2");
+  EXPECT_EQ(second.tag(), "square");
+  EXPECT_EQ(second.body(), Value(7));
+  EXPECT_EQ(second.priority(), Priority::low);
+  EXPECT_EQ(second.session_id(), request.session_id());
+  EXPECT_NE(second.deadline(), kForever) << "that of the first";
+  EXPECT_EQ(request.tag(), "sum") << "what is forwarded is not changed";
+  EXPECT_EQ(request.body(), Value(5));
+}
+
+TEST_F(Talk, WriteABodyThatIsScatteredToSeveralOnce) {
+  const auto keeps = [](ProxyOptions& options) { options.keeps_encoded = true; };
+  group.add("reader_1", keeps);
+  group.add("reader_2", keeps);
+  group.add("reader_3", keeps);
+  ASSERT_TRUE(group.settle());
+  const auto body = [](int number) { return Value::Map{{"a", Value::List{number, "x"}}}; };
+  ASSERT_TRUE(master->iscatter(
+      {.tag = "go"}, {{"reader_1", body(1)}, {"reader_2", body(1)}, {"reader_3", body(2)}}));
+  const auto where = [&](const std::string& name) {
+    return take(group, name).encoded()->parts[0].data();
+  };
+  const std::byte* const first = where("reader_1");
+  EXPECT_EQ(where("reader_2"), first) << "an equal one is the same bytes";
+  EXPECT_NE(where("reader_3"), first);
+}
+
 TEST_F(Talk, SendAnswersToReceiveWhereAskedFor) {
   const SessionId id = ask("worker_1", {.answers = Answers::to_receive});
   ASSERT_TRUE(group["worker_1"].reply(take(group, "worker_1"), 6));

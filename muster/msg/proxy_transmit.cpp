@@ -67,7 +67,7 @@ Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody
                         : send_request(peer, message, draft.on_loss);
   if (sent) return message.head.session;
   body.parts = std::move(message.parts);
-  if (message.is_tracked) sessions_.forget(session);
+  if (message.is_tracked) sessions_.withdraw(session);
   return std::move(sent).error();
 }
 
@@ -92,6 +92,9 @@ Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_
 }
 
 Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
+  if (!link.told.empty() && !settle_told(link)) {
+    return Error(Code::unavailable, "the link was given up");
+  }
   wire::Frame frame;
   message.head.heard = link.heard;
   write_message_head(message.head, frame.head);
@@ -108,14 +111,49 @@ Status ProxyCore::transmit(PeerId peer, OutgoingMessage& message) {
   // All that was kept has been handed over when a link stands.
   if (there != nullptr && there->link != nullptr && there->link->peer == peer &&
       there->link->has_begun && !is_leaving_) {
+    if (!there->backlog.empty()) {
+      return make_way(peer, message, Error(Code::overloaded, "others wait to be sent before it"));
+    }
     Status sent = hand_over(*there->link, message);
-    if (sent || sent.error().code() != Code::unavailable) return sent;
+    if (sent) return sent;
+    if (sent.error().code() == Code::overloaded) {
+      return make_way(peer, message, std::move(sent).error());
+    }
+    if (sent.error().code() != Code::unavailable) return sent;
     // It is about to be told broken: what could still be kept is.
   }
   const PeerRecord* record = peers_.find(peer);
   if (end_ || is_leaving_) return end_ ? *end_ : Error(Code::cancelled, "the proxy is leaving");
   if (record == nullptr) return Error(Code::not_found, "send: this peer is not known any more");
   return keep(*record, message);
+}
+
+// For a peer that is here, and whose link is full.
+Status ProxyCore::make_way(PeerId peer, OutgoingMessage& message, Error full) {
+  const bool may_drop = message.head.kind == MessageKind::notification_request;
+  if (!may_drop || options_.when_full == DropPolicy::refuse) return full;
+  const PeerRecord& record = *peers_.find(peer);
+  std::vector<OutgoingMessage> dropped;
+  if (options_.when_full == DropPolicy::newest) {
+    dropped.push_back(std::move(message));
+  } else {
+    channel(peer).backlog.push(std::move(message), dropped);
+  }
+  const Error why(Code::overloaded, fmt::format("the queue for {} was full", record.member.name));
+  for (const OutgoingMessage& gone : dropped) report_dropped(record, gone, why);
+  if (!dropped.empty()) sessions_changed();
+  return ok();
+}
+
+void ProxyCore::send_backlog(const PeerRecord& record) {
+  Channel& there = channel(record.id);
+  while (there.link != nullptr && there.link->has_begun && !there.backlog.empty()) {
+    OutgoingMessage message = *there.backlog.next();
+    const Status sent = hand_over(*there.link, message);
+    if (!sent && sent.error().code() != Code::invalid) return;
+    there.backlog.pop();
+    if (!sent) report_dropped(record, message, sent.error());
+  }
 }
 
 // For a peer that is not here: into its cache, if it may wait for it.
@@ -165,9 +203,12 @@ void ProxyCore::send_kept(PeerRecord& record) {
   for (OutgoingMessage& message : all) {
     const Channel& there = channel(record.id);
     if (there.link == nullptr) return;
-    if (Status sent = hand_over(*there.link, message); !sent) {
-      report_dropped(record, message, sent.error());
+    Status sent = there.backlog.empty() ? hand_over(*there.link, message)
+                                        : Error(Code::overloaded, "others wait before it");
+    if (!sent && sent.error().code() == Code::overloaded) {
+      sent = make_way(record.id, message, std::move(sent).error());
     }
+    if (!sent) report_dropped(record, message, sent.error());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "muster/msg/backlog.h"
 #include "muster/msg/mailbox.h"
 #include "muster/msg/outbox.h"
 #include "muster/msg/same_body.h"
@@ -120,6 +121,59 @@ RC_GTEST_PROP(Outbox, NeverHoldsMoreThanItMayAndLosesNothingUntold,
     RC_ASSERT(outbox.count() <= 8U && outbox.bytes() <= 100000U);
   }
   RC_ASSERT(refused + dropped.size() + outbox.count() == sizes.size());
+}
+
+OutgoingMessage urgent_by(std::uint64_t number, Priority priority, std::size_t size) {
+  OutgoingMessage made = outgoing(number, size);
+  made.priority = priority;
+  return made;
+}
+
+TEST(Backlog, DropsTheOldestOfTheLeastUrgentFirst) {
+  const std::size_t each = urgent_by(0, Priority::low, 1000).size();
+  Backlog backlog(3 * each);
+  std::vector<OutgoingMessage> dropped;
+  const auto push = [&](std::uint64_t number, Priority priority, std::size_t size = 1000) {
+    dropped.clear();
+    backlog.push(urgent_by(number, priority, size), dropped);
+    return numbers(dropped);
+  };
+  EXPECT_EQ(push(1, Priority::normal), Numbers{});
+  EXPECT_EQ(push(2, Priority::low), Numbers{});
+  EXPECT_EQ(push(3, Priority::low), Numbers{});
+  EXPECT_EQ(push(4, Priority::normal), Numbers{2});
+  EXPECT_EQ(push(5, Priority::urgent), Numbers{3});
+  EXPECT_EQ(push(6, Priority::idle), Numbers{6}) << "all others are more urgent";
+  EXPECT_EQ(push(7, Priority::normal, 4 * each), Numbers{7}) << "it never fits";
+  EXPECT_EQ(push(8, Priority::normal), Numbers{1});
+  EXPECT_EQ(backlog.next()->head.message.low, 5U);
+  backlog.pop();
+  EXPECT_EQ(backlog.next()->head.message.low, 4U);
+  EXPECT_EQ(numbers(backlog.take_all()), (Numbers{4, 8}));
+  EXPECT_TRUE(backlog.empty() && backlog.bytes() == 0U && backlog.next() == nullptr);
+}
+
+RC_GTEST_PROP(Backlog, NeverHoldsMoreThanItMayLosesNothingUntoldAndKeepsOrder,
+              (const std::vector<std::pair<std::uint16_t, std::uint8_t>>& pushes)) {
+  Backlog backlog(100000);
+  std::vector<OutgoingMessage> dropped;
+  std::uint64_t next = 0;
+  for (const auto& [size, chance] : pushes) {
+    const auto priority = static_cast<Priority>(chance % net::kPriorities);
+    backlog.push(urgent_by(++next, priority, size), dropped);
+    RC_ASSERT(backlog.bytes() <= 100000U);
+  }
+  RC_ASSERT(dropped.size() + backlog.count() == next);
+  std::uint64_t last = 0;
+  Priority most = Priority::urgent;
+  while (OutgoingMessage* message = backlog.next()) {
+    RC_ASSERT(message->priority >= most);
+    RC_ASSERT(message->priority > most || message->head.message.low > last);
+    most = message->priority;
+    last = message->head.message.low;
+    backlog.pop();
+  }
+  RC_ASSERT(backlog.empty() && backlog.bytes() == 0U);
 }
 
 TEST(Workload, GivesToTheLeastLoadedAndThenToTheLongestIdle) {

@@ -151,6 +151,12 @@ void SessionTable::forget(SessionId id) {
   release(*entry);
 }
 
+void SessionTable::withdraw(SessionId id) {
+  const std::uint64_t released = released_;
+  forget(id);
+  released_ = released;
+}
+
 std::optional<SessionTable::Outcome> SessionTable::take_outcome(SessionId id) {
   std::optional<Outcome> outcome;
   take_outcome(id, outcome);
@@ -174,6 +180,15 @@ std::optional<Session::State> SessionTable::state(SessionId id) const {
 bool SessionTable::is_finished(SessionId id) const {
   const Entry* entry = find(id);
   return entry != nullptr && entry->outcome.has_value();
+}
+
+bool SessionTable::is_open(SessionId id) const {
+  const Entry* entry = find(id);
+  return entry != nullptr && entry->session.is_open();
+}
+
+void SessionTable::fail_on_loss(SessionId id) {
+  if (Entry* entry = find(id)) entry->on_loss = OnLoss::fail;
 }
 
 Status SessionTable::watch(const std::vector<SessionId>& ids, SessionWatch& watch) {

@@ -79,6 +79,8 @@ class SessionTable {
   bool end(SessionId id, Error why);
   // Forgets a session, whatever its state.
   void forget(SessionId id);
+  // The same of one whose request could not be sent: there is no more room than before.
+  void withdraw(SessionId id);
 
   // The outcome, once there is one; the session is then no more.
   std::optional<Outcome> take_outcome(SessionId id);
@@ -87,6 +89,10 @@ class SessionTable {
   // None if there is no such session, or its outcome was taken.
   std::optional<Session::State> state(SessionId id) const;
   bool is_finished(SessionId id) const;
+  // Neither answered nor ended.
+  bool is_open(SessionId id) const;
+  // From now on it ends with its link, whatever it chose when it was opened.
+  void fail_on_loss(SessionId id);
 
   // Counts down `watch` as sessions finish. Code::not_found for an id that is
   // no session's; Code::invalid if somebody else waits for it. All or nothing.

@@ -71,6 +71,15 @@ MUSTER_ROLE(adding_worker) {
     sum += number;
     return ok();
   });
+  // The same as a task: how much it is now, committed with the effect.
+  worker.on("add", [&](int&, Proxy&, const std::vector<Message>& messages) -> Result<wire::Value> {
+    const std::string effect = std::to_string(*messages[0].body().as_integer());
+    const std::int64_t total = sum + std::stoll(effect);
+    MUSTER_TRY_OK(store->commit(messages[0], std::as_bytes(std::span(effect)), wire::Value(total)));
+    if (--left == 0) ::kill(getpid(), SIGKILL);
+    sum = total;
+    return wire::Value(total);
+  });
   worker.on("sum", [&](int&, Proxy&, auto) { return wire::Value(sum); });
   return worker.launch(std::chrono::minutes(5)) ? 0 : 1;
 }
@@ -151,6 +160,27 @@ TEST_P(DeliveryProcess, WithAStoreEachIsHandledExactlyOnceThoughTheWorkerIsKille
   const auto sum = master->send({.tag = "sum", .destination = "worker_1"}, seconds(60));
   ASSERT_TRUE(sum) << sum.error().describe();
   EXPECT_EQ(sum->body(), wire::Value(20 * 21 / 2));
+}
+
+TEST_P(DeliveryProcess, AReplyThatDiedWithTheWorkerComesFromItsStore) {
+  Site site(folder.path(), GetParam());
+  msg::ProxyOptions options = site.options("master");
+  options.expected = {{.name = "worker_1"}};
+  auto worker = start("adding_worker", "2");
+  const auto master = site.join(options);
+  std::vector<msg::SessionId> ids;
+  for (int i = 1; i <= 3; ++i) {
+    ids.push_back(*master->isend(
+        {.tag = "add", .destination = "worker_1", .body = i, .delivery = Delivery::at_least_once}));
+  }
+  EXPECT_EQ(*worker->wait(), -SIGKILL);
+  worker = start("adding_worker", "0");
+  const auto replies = master->receive_by_id(ids, seconds(60));
+  ASSERT_TRUE(replies && replies->is_complete());
+  EXPECT_EQ(replies->messages[0].body(), wire::Value(1));
+  EXPECT_EQ(replies->messages[1].body(), wire::Value(3)) << "it died before it could say so";
+  EXPECT_EQ(replies->messages[2].body(), wire::Value(6));
+  await_kept(*master, 0);
 }
 
 TEST_P(DeliveryProcess, AKilledSendersOutboxIsSentByTheNext) {

@@ -67,6 +67,7 @@ void Drama::play() {
   check_elders();
   check_notes();
   check_kept();
+  check_assigned();
 }
 
 void Drama::act() {
@@ -125,7 +126,8 @@ void Drama::say(const std::string& name, Proxy& proxy, const std::string& other,
   Said said{name, proxy.incarnation(), other, way, ++last_said_[{name, other}]};
   Draft draft{.tag = "say", .destination = other};
   draft.body = Value::List{said.incarnation, static_cast<int>(way) + 1, said.number};
-  draft.session_type = way == Way::task ? SessionType::task : SessionType::notification;
+  const bool is_task = way == Way::task || (way == Way::kept && said.number % 2 == 0);
+  draft.session_type = is_task ? SessionType::task : SessionType::notification;
   if (way == Way::kept) draft.delivery = Delivery::at_least_once;
   if (way == Way::task) {
     draft.deadline = group.net.now() + milliseconds(100 + group.net.chance() % 5000);
@@ -139,6 +141,7 @@ void Drama::say(const std::string& name, Proxy& proxy, const std::string& other,
     mind.before[said] = mind.troubles[other];
   }
   if (way == Way::kept) kept_.insert(said);
+  if (way == Way::kept && is_task) mind.assigned.emplace_back(*sent, said);
 }
 
 // Takes all that came to `name`, checks it, and answers most of it.
@@ -203,7 +206,10 @@ void Drama::handle(const std::string& name, const Said& said, const Message& mes
   ++handled_[said];
   if (has_store(name)) {
     ++effects_[said];
-    stores_[name].ids.insert({said.from, message.message_id()});
+    stores_[name].ids.try_emplace({said.from, message.message_id()});
+  }
+  if (message.session_type() == SessionType::task) {
+    EXPECT_TRUE(group[name].reply(message, message.body()));
   }
   // Some are killed just here: handled, and nobody knows.
   if (group.net.chance() % 8 == 0) {
@@ -291,6 +297,22 @@ void Drama::check_kept() {
   }
   for (const auto& [said, times] : effects_)
     EXPECT_LE(times, 1) << "twice, though there is a store";
+}
+
+// Each task that is kept has its answer, unless a store has it as handled and no more.
+void Drama::check_assigned() {
+  for (const std::string& name : group.names()) {
+    for (const auto& [id, said] : minds_[name].assigned) {
+      const auto replies = group[name].receive_by_id({id}, kNow);
+      ASSERT_TRUE(replies && replies->missing.empty()) << name << " waits for " << said.to;
+      const Value body = Value::List{said.incarnation, static_cast<int>(said.way) + 1, said.number};
+      for (const Message& reply : replies->messages) EXPECT_EQ(reply.body(), body);
+      for (const auto& failure : replies->failures) {
+        EXPECT_TRUE(has_store(said.to) && failure.error.code() == Code::failed)
+            << failure.error.describe();
+      }
+    }
+  }
 }
 
 }  // namespace muster::msg::testing

@@ -50,6 +50,7 @@ class Drama {
     std::map<std::pair<std::string, Way>, std::pair<std::uint64_t, std::int64_t>> last;
     std::set<Said> seen;
     std::vector<Asked> asked;
+    std::vector<std::pair<SessionId, Said>> assigned;  // Tasks that are kept.
     std::vector<std::pair<Said, Message>> unfinished;
     std::vector<Message> unsaid;                  // Handled, but not yet done().
     std::map<std::string, std::size_t> troubles;  // Losses that it was told of, by peer,
@@ -79,6 +80,7 @@ class Drama {
   void check_elders();
   void check_notes();
   void check_kept();
+  void check_assigned();
 
   const int size_;
   std::set<std::pair<std::string, std::string>> parted_;

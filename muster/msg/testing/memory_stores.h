@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include <set>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -13,10 +13,17 @@ namespace muster::msg::testing {
 
 class MemoryStore final : public DedupStore {
  public:
-  Result<std::vector<HandledId>> load() override { return std::vector(ids.begin(), ids.end()); }
-  Status commit(std::span<const HandledId> more) override {
+  Result<std::vector<Handled>> load() override {
+    std::vector<Handled> all;
+    for (const auto& [id, reply] : ids) all.push_back({id, reply});
+    return all;
+  }
+  Status commit(std::span<const Handled> more) override {
     if (is_broken) return Error(Code::unavailable, "the disk is full");
-    ids.insert(more.begin(), more.end());
+    for (const Handled& one : more) {
+      Buffer& reply = ids[one];
+      if (reply.empty()) reply = one.reply;
+    }
     return ok();
   }
   Status forget(std::span<const HandledId> known) override {
@@ -24,7 +31,7 @@ class MemoryStore final : public DedupStore {
     return ok();
   }
 
-  std::set<HandledId> ids;
+  std::map<HandledId, Buffer> ids;  // With their replies.
   bool is_broken = false;
 };
 

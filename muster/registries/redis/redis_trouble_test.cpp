@@ -96,6 +96,18 @@ TEST_F(RedisTrouble, ACertificateOfAnotherAuthorityOrNameIsNotTrusted) {
   EXPECT_EQ(c.peers(), 0U);
 }
 
+TEST_F(RedisTrouble, ACertificateOfOurOwnIsShownWhereTheServerAsksForOne) {
+  const RedisServer server({.has_tls = true, .asks_for_certificates = true});
+  RedisOptions options = at(server);
+  options.tls = {.is_on = true, .ca_file = server.ca_file(), .server_name = "localhost"};
+  Component& without = join("a", options);
+  EXPECT_TRUE(run_until([&] { return without.has("unreachable"); }));
+  options.tls.cert_file = server.ca_file();
+  options.tls.key_file = server.key_file();
+  EXPECT_TRUE(is_admitted(join("b", options)));
+  EXPECT_EQ(without.admissions(), 0);
+}
+
 TEST_F(RedisTrouble, AFileThatIsNoCertificateIsRefusedAtOnce) {
   const loop::Turn turn(*loop);
   RedisOptions options;

@@ -85,7 +85,8 @@ std::vector<std::string> RedisServer::arguments() const {
   };
   if (options_.has_tls) {
     add({"--port", "0", "--tls-port", port, "--tls-cert-file", ca_file(), "--tls-key-file",
-         folder_ + "/key.pem", "--tls-ca-cert-file", ca_file(), "--tls-auth-clients", "no"});
+         key_file(), "--tls-ca-cert-file", ca_file(), "--tls-auth-clients",
+         options_.asks_for_certificates ? "yes" : "no"});
   } else {
     add({"--port", port});
   }
@@ -142,6 +143,7 @@ void RedisServer::go_on() { ::kill(pid_, SIGCONT); }
 std::string RedisServer::ask(const std::string& command) const {
   std::string words = "redis-cli --no-auth-warning -p " + std::to_string(port_);
   if (options_.has_tls) words += " --tls --cacert " + ca_file();
+  if (options_.asks_for_certificates) words += " --cert " + ca_file() + " --key " + key_file();
   if (!options_.acl_user.empty()) {
     words += " --user inspector --pass look";
   } else if (!options_.password.empty()) {

@@ -14,7 +14,8 @@ struct RedisServerOptions {
   std::string password = {};  // Of the default user.
   std::string acl_user = {};  // A line as for ACL SETUSER; the default user is off then.
   bool has_tls = false;
-  bool keeps_data = false;  // Over a restart.
+  bool asks_for_certificates = false;  // Of whoever comes, by TLS.
+  bool keeps_data = false;             // Over a restart.
 };
 
 class RedisServer {
@@ -35,6 +36,7 @@ class RedisServer {
   std::uint16_t port() const { return port_; }
   // Where the certificate lies that signs itself.
   std::string ca_file() const { return folder_ + "/cert.pem"; }
+  std::string key_file() const { return folder_ + "/key.pem"; }
   // What redis-cli would print for `command`, asked as the first user.
   std::string ask(const std::string& command) const;
 

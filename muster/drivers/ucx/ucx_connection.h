@@ -14,6 +14,7 @@
 #include "muster/drivers/ucx/ucx_hub.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
+#include "muster/net/flush_call.h"
 
 namespace muster::drivers::ucx {
 
@@ -59,15 +60,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
     std::vector<WritableBuffer> targets;  // By part; empty but for those to come.
     std::size_t missing = 0;
   };
-  // Calls a function of the connection's when the loop calls it.
-  struct Call final : loop::Flusher {
-    using What = void (UcxConnection::*)();
-    Call(UcxConnection& the_connection, What the_what)
-        : connection(the_connection), what(the_what) {}
-    void flush() override { (connection.*what)(); }
-    UcxConnection& connection;
-    What what;
-  };
+  using Call = net::FlushCall<UcxConnection>;
 
   void on_greeting(const Greeting& greeting) override;
   void on_line_end(Error why) override;

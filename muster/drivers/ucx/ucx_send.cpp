@@ -1,31 +1,18 @@
 // The sending half of a connection.
 
-#include <algorithm>
-#include <string>
-
 #include "muster/drivers/ucx/ucx_connection.h"
+#include "muster/net/driver_limits.h"
 
 namespace muster::drivers::ucx {
 
 Result<WritableBuffer> UcxConnection::allocate(std::size_t size) {
-  WritableBuffer memory = hub_.pool().take(size);
-  if (memory.data() == nullptr && size > 0) return Error(Code::overloaded, "no memory for a body");
-  return memory;
+  return net::allocate_from(hub_.pool(), size);
 }
 
 Status UcxConnection::send(wire::Frame& frame) {
   hub_.loop().check_held();
   if (state_ == State::ended) return Error(Code::unavailable, "the connection has ended");
-  if (frame.parts.size() > wire::kMaxParts) {
-    return Error(Code::invalid, "a frame of " + std::to_string(frame.parts.size()) +
-                                    " parts, at most " + std::to_string(wire::kMaxParts) +
-                                    " go at once; join some");
-  }
-  const std::uint64_t body = frame.body_size();
-  if (body > kMostBody) {
-    return Error(Code::invalid, "a frame of " + std::to_string(body) + " bytes, at most " +
-                                    std::to_string(kMostBody) + " go at once; send several");
-  }
+  MUSTER_TRY_OK(net::check_size(frame, kMostBody));
   const std::size_t limit = hub_.options().queue_limit;
   if (account_->bytes > limit || turn_bytes_ > limit) {
     wants_room_ = true;
@@ -34,7 +21,7 @@ Status UcxConnection::send(wire::Frame& frame) {
   if (state_ == State::open) {
     transmit(frame);
   } else {
-    account_->bytes += record_size(frame) + body;
+    account_->bytes += record_size(frame) + frame.body_size();
     waiting_.push_back(std::move(frame));
   }
   return ok();

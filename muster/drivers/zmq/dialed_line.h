@@ -13,11 +13,12 @@
 
 #include "muster/drivers/zmq/address_plan.h"
 #include "muster/drivers/zmq/zmq_connection.h"
+#include "muster/net/heat.h"
 #include "muster/net/socket_address.h"
 
 namespace muster::drivers::zmq {
 
-class DialedLine final : public Line, loop::FdHandler {
+class DialedLine final : public Line, loop::FdHandler, net::Pollable {
  public:
   DialedLine(ZmqShared& shared, ZmqConnection& connection, net::Address to, AddressPlan plan,
              std::vector<net::Token> tokens);
@@ -37,12 +38,15 @@ class DialedLine final : public Line, loop::FdHandler {
   };
   struct More final : loop::Flusher {
     explicit More(DialedLine& the_line) : line(the_line) {}
-    void flush() override { line.pump(); }
+    void flush() override { static_cast<void>(line.pump()); }
     DialedLine& line;
   };
 
   void on_ready(std::uint32_t events) override;
-  void pump();
+  bool look() override;
+  bool is_worth_waiting_for() const override { return is_standing_; }
+  // True if anything came.
+  bool pump();
   void try_these(net::Addresses found);
   void try_next();
   Status begin(const Attempt& attempt);
@@ -62,6 +66,7 @@ class DialedLine final : public Line, loop::FdHandler {
   std::unique_ptr<Monitor> monitor_;  // Goes before the socket.
   int watching_ = -1;
   loop::Timer timer_;
+  net::Heat heat_;
   More more_;  // Due soon: reads what the descriptor does not tell of.
   std::vector<Message> parts_;
   std::string why_ = "nobody listens there";  // Of the last attempt.

@@ -22,10 +22,16 @@ int to_ms(Duration duration) {
 ZmqShared::ZmqShared(loop::Loop& the_loop, ZmqOptions the_options)
     : loop(the_loop), options(std::move(the_options)), context(zmq_ctx_new()), resolver(the_loop) {
   zmq_ctx_set(context, ZMQ_MAX_SOCKETS, kMostSockets);
+  const loop::Turn turn(loop);
+  loop.add(poller);
 }
 
 ZmqShared::~ZmqShared() {
-  doorkeeper_.reset();
+  {
+    const loop::Turn turn(loop);
+    loop.remove(poller);
+    doorkeeper_.reset();
+  }
   while (zmq_ctx_term(context) != 0 && errno == EINTR) continue;
 }
 
@@ -74,12 +80,7 @@ std::unique_ptr<Monitor> ZmqShared::watch(Socket& socket, Monitor::Tell tell) {
 }
 
 void ZmqShared::warn(std::string_view event, std::string_view detail) {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(loop.now().time_since_epoch());
-  const int held_back = warnings_.admit(now.count());
-  if (held_back < 0) return;
-  log::warning("zmq " + std::string(event) + "  " + std::string(detail) + "  held_back " +
-               std::to_string(held_back));
+  complaints_.warn(loop.now(), event, detail);
 }
 
 void ZmqShared::count_sent(std::uint64_t frames, std::uint64_t bytes) {

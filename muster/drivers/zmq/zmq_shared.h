@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "muster/base/buffer_pool.h"
-#include "muster/base/log.h"
 #include "muster/drivers/zmq/curve_keys.h"
 #include "muster/drivers/zmq/doorkeeper.h"
 #include "muster/drivers/zmq/monitor.h"
 #include "muster/drivers/zmq/socket.h"
 #include "muster/drivers/zmq/zmq.h"
+#include "muster/net/busy_poller.h"
+#include "muster/net/complaints.h"
 #include "muster/net/resolver.h"
 
 namespace muster::drivers::zmq {
@@ -58,12 +59,13 @@ class ZmqShared {
   void* const context;
   net::Resolver resolver;
   BufferPool pool;
+  net::BusyPoller poller;
 
  private:
   std::vector<std::pair<net::Token, CurveKeys>> keys_;
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::uint64_t monitors_ = 0;
-  log::RateLimit warnings_;
+  net::Complaints complaints_{"zmq"};
 };
 
 }  // namespace muster::drivers::zmq

@@ -69,6 +69,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   void start();
 
   void transmit(wire::Frame& frame);
+  bool transmit_at_once(wire::Frame& frame, std::size_t size);
   void tell_room();
   void count_turn(std::size_t bytes);
   void end_turn();
@@ -77,7 +78,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   }
 
   Status take_record(std::span<const std::byte> bytes);
-  Status take_small_parts(const ReadRecord& record, Incoming& incoming);
+  Status take_small_parts(const ReadRecord& record, wire::Frame& frame);
   Status find_places(const ReadRecord& record, Incoming& incoming);
   WritableBuffer* target_of(const MessageHeader& header, std::size_t size);
   void deliver();

@@ -138,40 +138,21 @@ void DialedLine::on_ready(std::uint32_t) {
     static_cast<void>(socket_->readiness());
     return;
   }
-  if (!pump() || has_left_) return;
-  const TimePoint now = shared_.loop.now();
-  if (heat_.warmed(now)) shared_.poller.add(*this, now);
+  pump();
 }
 
-bool DialedLine::look() {
-  if (!heat_.is_due()) return false;
-  const bool found = pump();
-  if (found) {
-    heat_.hit();
-  } else if (heat_.missed()) {
-    shared_.poller.forget(*this);
-  }
-  return found;
-}
-
-bool DialedLine::pump() {
-  bool any = false;
-  for (int i = 0; i < kReadsInARow && !has_left_; ++i) {
-    if (!socket_->receive(parts_)) {
-      connection_.on_writable();
-      return any;
-    }
-    any = true;
+void DialedLine::pump() {
+  for (int i = 0; i < kReadsInARow; ++i) {
+    if (has_left_) return;
+    if (!socket_->receive(parts_)) return connection_.on_writable();
     connection_.take(parts_);
   }
-  if (has_left_) return true;
+  if (has_left_) return;
   shared_.loop.flush_soon(more_);
   connection_.on_writable();
-  return true;
 }
 
 void DialedLine::drop_socket(int linger_ms) {
-  shared_.poller.forget(*this);
   shared_.loop.stop(timer_);
   shared_.loop.forget(more_);
   if (watching_ >= 0) shared_.loop.unwatch(std::exchange(watching_, -1));

@@ -13,12 +13,11 @@
 
 #include "muster/drivers/zmq/address_plan.h"
 #include "muster/drivers/zmq/zmq_connection.h"
-#include "muster/net/heat.h"
 #include "muster/net/socket_address.h"
 
 namespace muster::drivers::zmq {
 
-class DialedLine final : public Line, loop::FdHandler, net::Pollable {
+class DialedLine final : public Line, loop::FdHandler {
  public:
   DialedLine(ZmqShared& shared, ZmqConnection& connection, net::Address to, AddressPlan plan,
              std::vector<net::Token> tokens);
@@ -38,15 +37,12 @@ class DialedLine final : public Line, loop::FdHandler, net::Pollable {
   };
   struct More final : loop::Flusher {
     explicit More(DialedLine& the_line) : line(the_line) {}
-    void flush() override { static_cast<void>(line.pump()); }
+    void flush() override { line.pump(); }
     DialedLine& line;
   };
 
   void on_ready(std::uint32_t events) override;
-  bool look() override;
-  bool is_worth_waiting_for() const override { return is_standing_; }
-  // True if anything came.
-  bool pump();
+  void pump();
   void try_these(net::Addresses found);
   void try_next();
   Status begin(const Attempt& attempt);
@@ -66,7 +62,6 @@ class DialedLine final : public Line, loop::FdHandler, net::Pollable {
   std::unique_ptr<Monitor> monitor_;  // Goes before the socket.
   int watching_ = -1;
   loop::Timer timer_;
-  net::Heat heat_;
   More more_;  // Due soon: reads what the descriptor does not tell of.
   std::vector<Message> parts_;
   std::string why_ = "nobody listens there";  // Of the last attempt.

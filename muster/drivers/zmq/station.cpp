@@ -153,7 +153,6 @@ void Station::close_if_unused() {
 // Who was asked to go, and has not gone, sees the end of it now.
 void Station::close() {
   if (watching_ < 0) return;
-  shared_.poller.forget(*this);
   shared_.loop.stop(probe_);
   shared_.loop.stop(retry_);
   shared_.loop.forget(*this);
@@ -169,51 +168,25 @@ void Station::close() {
   socket_.close(kLingerMs);
 }
 
-void Station::on_ready(std::uint32_t) {
+void Station::pump() {
   const auto self = shared_from_this();
-  if (!pump() || watching_ < 0) return;
-  const TimePoint now = shared_.loop.now();
-  if (heat_.warmed(now)) shared_.poller.add(*this, now);
-}
-
-bool Station::look() {
-  if (!heat_.is_due()) return false;
-  const auto self = shared_from_this();
-  const bool found = pump();
-  if (found) {
-    heat_.hit();
-  } else if (heat_.missed()) {
-    shared_.poller.forget(*this);
-  }
-  return found;
-}
-
-bool Station::pump() {
-  const auto self = shared_from_this();
-  if (watching_ < 0) return false;
-  bool is_empty = false;
-  const bool any = read_some(is_empty);
-  if (watching_ < 0) return any;
+  if (watching_ < 0) return;
+  const bool is_empty = read_some();
+  if (watching_ < 0) return;
   const bool will_send = !blocked_.empty() || !suspects_.empty();
   write_blocked();
-  if (!is_empty) {
-    shared_.loop.flush_soon(*this);
-    return any;
-  }
+  if (!is_empty) return shared_.loop.flush_soon(*this);
   look_for_suspects(false);
   if (will_send) settle();
-  return any;
 }
 
-bool Station::read_some(bool& is_empty) {
+// True if there is no more.
+bool Station::read_some() {
   for (int i = 0; i < kReadsInARow && watching_ >= 0; ++i) {
-    if (!socket_.receive(parts_)) {
-      is_empty = true;
-      return i > 0;
-    }
+    if (!socket_.receive(parts_)) return true;
     take(parts_);
   }
-  return true;
+  return false;
 }
 
 void Station::take(std::vector<Message>& parts) {

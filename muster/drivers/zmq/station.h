@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "muster/drivers/zmq/zmq_connection.h"
-#include "muster/net/heat.h"
 
 namespace muster::drivers::zmq {
 
@@ -30,10 +29,7 @@ struct StationKeys {
   std::string domain;
 };
 
-class Station final : public std::enable_shared_from_this<Station>,
-                      loop::FdHandler,
-                      loop::Flusher,
-                      net::Pollable {
+class Station final : public std::enable_shared_from_this<Station>, loop::FdHandler, loop::Flusher {
  public:
   using Accept = std::shared_ptr<net::Driver::Accept>;
 
@@ -77,13 +73,10 @@ class Station final : public std::enable_shared_from_this<Station>,
 
  private:
   Status start(int listening, const std::optional<StationKeys>& keys);
-  void on_ready(std::uint32_t) override;
-  void flush() override { static_cast<void>(pump()); }
-  bool look() override;
-  bool is_worth_waiting_for() const override { return watching_ >= 0; }
-  // True if anything came.
-  bool pump();
-  bool read_some(bool& is_empty);
+  void on_ready(std::uint32_t) override { pump(); }
+  void flush() override { pump(); }
+  void pump();
+  bool read_some();
   void take(std::vector<Message>& parts);
   void let_in(const std::string& id, const Message& hello);
   void send_away(const std::string& id);
@@ -113,7 +106,6 @@ class Station final : public std::enable_shared_from_this<Station>,
   std::unordered_set<int> newcomers_;  // Descriptors of who has not said hello yet.
   std::string refusal_;                // Why the one that is lost next was refused.
   std::deque<Loss> losses_;            // Of late: a caller may be heard of after its end.
-  net::Heat heat_;
   loop::Timer probe_;
   // libzmq tells of room by the way, to whoever asks it anything; so who is
   // blocked also tries again now and then.

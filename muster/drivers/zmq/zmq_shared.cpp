@@ -22,16 +22,10 @@ int to_ms(Duration duration) {
 ZmqShared::ZmqShared(loop::Loop& the_loop, ZmqOptions the_options)
     : loop(the_loop), options(std::move(the_options)), context(zmq_ctx_new()), resolver(the_loop) {
   zmq_ctx_set(context, ZMQ_MAX_SOCKETS, kMostSockets);
-  const loop::Turn turn(loop);
-  loop.add(poller);
 }
 
 ZmqShared::~ZmqShared() {
-  {
-    const loop::Turn turn(loop);
-    loop.remove(poller);
-    doorkeeper_.reset();
-  }
+  doorkeeper_.reset();
   while (zmq_ctx_term(context) != 0 && errno == EINTR) continue;
 }
 

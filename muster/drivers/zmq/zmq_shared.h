@@ -15,7 +15,6 @@
 #include "muster/drivers/zmq/monitor.h"
 #include "muster/drivers/zmq/socket.h"
 #include "muster/drivers/zmq/zmq.h"
-#include "muster/net/busy_poller.h"
 #include "muster/net/complaints.h"
 #include "muster/net/resolver.h"
 
@@ -59,7 +58,6 @@ class ZmqShared {
   void* const context;
   net::Resolver resolver;
   BufferPool pool;
-  net::BusyPoller poller;
 
  private:
   std::vector<std::pair<net::Token, CurveKeys>> keys_;

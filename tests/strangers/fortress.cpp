@@ -11,6 +11,7 @@
 #include "muster/base/log.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/ucx/ucx.h"
 #include "muster/drivers/zmq/zmq.h"
 #include "muster/net/endpoint.h"
 
@@ -23,13 +24,21 @@ std::shared_ptr<net::TokenSource> tokens() {
   return *net::make_fixed_tokens({{1, std::vector<std::byte>(32, std::byte{0x77})}});
 }
 
+std::unique_ptr<net::Driver> make_tcp(loop::Loop& loop) {
+  return drivers::make_tcp_driver(loop,
+                                  {.handshake_timeout = kDeadline, .tls = {.tokens = tokens()}});
+}
+
 std::vector<std::unique_ptr<net::Driver>> make_drivers(loop::Loop& loop) {
   std::vector<std::unique_ptr<net::Driver>> made;
-  made.push_back(drivers::make_tcp_driver(
-      loop, {.handshake_timeout = kDeadline, .tls = {.tokens = tokens()}}));
+  made.push_back(make_tcp(loop));
   made.push_back(*drivers::make_shm_driver(loop));
   made.push_back(
       drivers::make_zmq_driver(loop, {.tokens = tokens(), .handshake_timeout = kDeadline}));
+  // Where processes meet; what UCX opens itself is not for strangers.
+  if (has_ucx()) {
+    made.push_back(*drivers::make_ucx_driver(loop, make_tcp(loop), {.fabrics = "posix,cma"}));
+  }
   return made;
 }
 
@@ -84,7 +93,8 @@ MUSTER_ROLE(fortress) {
     const std::vector<net::Address> addresses = {
         *net::Address::parse("tcp://127.0.0.1:0"), *net::Address::parse("tcp://127.0.0.1:0?tls=on"),
         *net::Address::parse("shm://*"),
-        *net::Address::parse(has_zmq() ? "zmq://127.0.0.1:0" : "tcp://127.0.0.1:0")};
+        *net::Address::parse(has_zmq() ? "zmq://127.0.0.1:0" : "tcp://127.0.0.1:0"),
+        *net::Address::parse(has_ucx() ? "ucx://127.0.0.1:0" : "tcp://127.0.0.1:0")};
     const auto actual = endpoint->listen(addresses, [&](std::unique_ptr<net::Link> link) -> Echo& {
       echoes.emplace_back(ends).link = std::move(link);
       return echoes.back();
@@ -106,6 +116,10 @@ MUSTER_ROLE(fortress) {
 }
 
 bool has_zmq() { return drivers::check_zmq().has_value(); }
+bool has_ucx() {
+  static const bool kHas = drivers::ucx_fabrics({.fabrics = "posix,cma"}).has_value();
+  return kHas;
+}
 
 std::string_view name(Door door) {
   switch (door) {
@@ -113,6 +127,7 @@ std::string_view name(Door door) {
     case Door::tls: return "tls";
     case Door::shm: return "shm";
     case Door::zmq: return "zmq";
+    case Door::ucx: return "ucx";
   }
   return "";
 }

@@ -18,10 +18,11 @@ namespace muster::strangers {
 // usual, so that tests are quick.
 inline constexpr std::chrono::seconds kDeadline(1);
 
-enum class Door : std::uint8_t { plain, tls, shm, zmq };
+enum class Door : std::uint8_t { plain, tls, shm, zmq, ucx };
 std::string_view name(Door door);
-// False in a build without libzmq: then its door is another of tcp's.
+// False in a build without libzmq, or UCX: then their doors are others of tcp's.
 bool has_zmq();
+bool has_ucx();
 
 struct Condition {
   std::size_t rss_kib = 0;
@@ -41,7 +42,7 @@ class Fortress {
 
  private:
   std::unique_ptr<net::testing::ChildProcess> child_;
-  std::array<net::Address, 4> addresses_;
+  std::array<net::Address, 5> addresses_;
 };
 
 // A member that knows the token. What it sends comes back.

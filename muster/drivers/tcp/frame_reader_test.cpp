@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/drivers/tcp/testing/wire_bytes.h"
 #include "muster/net/testing/pattern.h"
 #include "muster/wire/bytes.h"
 
@@ -15,6 +16,8 @@ namespace {
 using net::testing::is_frame;
 using net::testing::make_frame;
 using net::testing::Shape;
+using testing::append;
+using testing::on_the_wire;
 
 constexpr std::size_t kMaxBody = 256 << 10;
 
@@ -35,18 +38,6 @@ struct Recorder final : net::Sink {
   void on_room() override {}
   void on_closed(Error) override {}
 };
-
-void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
-}
-
-std::vector<std::byte> on_the_wire(const wire::Frame& frame) {
-  std::vector<std::byte> bytes(wire::prefix_size(frame.parts.size()));
-  wire::write_prefix(frame, bytes);
-  append(bytes, frame.head.bytes());
-  for (const Buffer& part : frame.parts) append(bytes, part.bytes());
-  return bytes;
-}
 
 std::vector<std::byte> on_the_wire(const std::vector<Shape>& shapes) {
   std::vector<std::byte> bytes;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
 
 #include <sys/epoll.h>
 
 #include "muster/drivers/tcp/plain_stream.h"
 #include "muster/drivers/tcp/socket_options.h"
+#include "muster/net/driver_limits.h"
 
 namespace muster::drivers::tcp {
 namespace {
@@ -136,22 +136,11 @@ Status TcpConnection::check(const wire::Frame& frame) const {
   if (state_ == State::ended || is_write_broken_) {
     return Error(Code::unavailable, "the connection has ended");
   }
-  const std::uint64_t body = frame.body_size();
-  if (body > kMaxBody || frame.parts.size() > wire::kMaxParts) {
-    return Error(Code::invalid, "a frame with a body of " + std::to_string(body) + " bytes in " +
-                                    std::to_string(frame.parts.size()) + " parts, at most " +
-                                    std::to_string(kMaxBody) + " in " +
-                                    std::to_string(wire::kMaxParts) + " may go");
-  }
-  return ok();
+  return net::check_size(frame, kMaxBody);
 }
 
 Result<WritableBuffer> TcpConnection::allocate(std::size_t size) {
-  WritableBuffer memory = shared_.pool.take(size);
-  if (memory.size() < size) {
-    return Error(Code::overloaded, "no memory for a body of " + std::to_string(size) + " bytes");
-  }
-  return memory;
+  return net::allocate_from(shared_.pool, size);
 }
 
 net::Peer TcpConnection::peer() const {

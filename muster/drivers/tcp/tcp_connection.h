@@ -9,20 +9,21 @@
 
 #include "muster/drivers/tcp/dialing.h"
 #include "muster/drivers/tcp/frame_reader.h"
-#include "muster/drivers/tcp/heat.h"
 #include "muster/drivers/tcp/stream.h"
-#include "muster/drivers/tcp/tcp_poller.h"
 #include "muster/drivers/tcp/tcp_shared.h"
 #include "muster/drivers/tcp/write_queue.h"
 #include "muster/loop/loop.h"
+#include "muster/net/busy_poller.h"
 #include "muster/net/driver.h"
+#include "muster/net/flush_call.h"
+#include "muster/net/heat.h"
 #include "muster/net/write_gate.h"
 
 namespace muster::drivers::tcp {
 
 using net::WriteGate;
 
-class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flusher, Pollable {
+class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flusher, net::Pollable {
  public:
   // `peer` is for people.
   TcpConnection(TcpShared& shared, net::Address peer);
@@ -45,15 +46,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
  private:
   enum class State : std::uint8_t { waiting, shaking_hands, open, ended };
 
-  // Calls a function of the connection's when the loop calls it.
-  struct Call final : loop::Flusher {
-    using What = void (TcpConnection::*)();
-    Call(TcpConnection& the_connection, What the_what)
-        : connection(the_connection), what(the_what) {}
-    void flush() override { (connection.*what)(); }
-    TcpConnection& connection;
-    What what;
-  };
+  using Call = net::FlushCall<TcpConnection>;
 
   void on_ready(std::uint32_t events) override;
   void flush() override;
@@ -93,7 +86,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   FrameReader reader_;
   WriteQueue queue_;
   WriteGate gate_;
-  Heat heat_;
+  net::Heat heat_;
   Call held_;    // Due soon: writes what the gate held back.
   Call room_;    // The same: tells the sink that there is room.
   Call more_;    // The same: reads what the stream has without the socket.

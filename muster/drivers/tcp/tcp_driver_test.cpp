@@ -17,6 +17,8 @@
 #include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/tcp/testing/plain_socket.h"
+#include "muster/drivers/tcp/testing/recorder.h"
 #include "muster/net/socket_address.h"
 #include "muster/net/testing/pattern.h"
 #include "muster/wire/bytes.h"
@@ -25,40 +27,9 @@ namespace muster::drivers {
 namespace {
 
 using net::SocketAddress;
-
-struct Recorder final : net::Sink {
-  std::unique_ptr<net::Connection> connection;
-  std::vector<wire::Frame> frames;
-  std::optional<Error> why;
-
-  void on_frame(wire::Frame& frame) override { frames.push_back(std::move(frame)); }
-  WritableBuffer place(const wire::Head&, std::size_t, std::uint64_t) override { return {}; }
-  void on_room() override {}
-  void on_closed(Error error) override { why = std::move(error); }
-};
-
-// A plain socket, as a stranger has one.
-struct PlainSocket {
-  PlainSocket() : fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    MUSTER_CHECK(fd >= 0, "a test has descriptors left");
-  }
-  ~PlainSocket() { close(fd); }
-  PlainSocket(const PlainSocket&) = delete;
-  PlainSocket& operator=(const PlainSocket&) = delete;
-
-  void connect_to(std::uint16_t port) const {
-    const auto to = *SocketAddress::parse("127.0.0.1", port);
-    connect(fd, to.data(), to.size());
-  }
-  // Listens, and returns the port.
-  std::uint16_t listen_with(int backlog) const {
-    const auto here = *SocketAddress::parse("127.0.0.1", 0);
-    bind(fd, here.data(), here.size());
-    listen(fd, backlog);
-    return SocketAddress::of_local(fd)->port();
-  }
-  int fd;
-};
+using tcp::testing::accept_into;
+using tcp::testing::PlainSocket;
+using tcp::testing::Recorder;
 
 class TcpDriver : public ::testing::Test {
  protected:
@@ -81,12 +52,7 @@ class TcpDriver : public ::testing::Test {
   }
   Result<net::Address> listen(const std::string& address) {
     const loop::Turn turn(*loop);
-    auto listener =
-        driver->listen(*net::Address::parse(address),
-                       [this](std::unique_ptr<net::Connection> connection) -> net::Sink& {
-                         accepted.emplace_back().connection = std::move(connection);
-                         return accepted.back();
-                       });
+    auto listener = driver->listen(*net::Address::parse(address), accept_into(accepted));
     if (!listener) return listener.error();
     listeners.push_back(*std::move(listener));
     return listeners.back()->address();

@@ -1,8 +1,5 @@
 #include "muster/drivers/tcp/tcp_shared.h"
 
-#include <chrono>
-#include <string>
-
 #include "muster/drivers/tcp/encryption.h"
 
 namespace muster::drivers::tcp {
@@ -16,12 +13,7 @@ Result<bool> TcpShared::encrypts(const net::Address& address) const {
 }
 
 void TcpShared::warn(std::string_view event, std::string_view detail) {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(loop.now().time_since_epoch());
-  const int held_back = warnings.admit(now.count());
-  if (held_back < 0) return;
-  log::warning("tcp " + std::string(event) + "  " + std::string(detail) + "  held_back " +
-               std::to_string(held_back));
+  complaints.warn(loop.now(), event, detail);
 }
 
 }  // namespace muster::drivers::tcp

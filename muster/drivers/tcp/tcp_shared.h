@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "muster/base/buffer_pool.h"
-#include "muster/base/log.h"
 #include "muster/drivers/tcp/tcp.h"
-#include "muster/drivers/tcp/tcp_poller.h"
 #include "muster/drivers/tcp/tls_context.h"
+#include "muster/net/busy_poller.h"
+#include "muster/net/complaints.h"
 #include "muster/net/resolver.h"
 
 namespace muster::drivers::tcp {
@@ -44,9 +44,9 @@ struct TcpShared {
   net::Resolver resolver;
   Result<std::unique_ptr<TlsContext>> tls;
   BufferPool pool;
-  TcpPoller poller;
+  net::BusyPoller poller;
   std::vector<std::byte> reading;  // One for all: nothing stays in it after a read.
-  log::RateLimit warnings;
+  net::Complaints complaints{"tcp"};
 };
 
 }  // namespace muster::drivers::tcp

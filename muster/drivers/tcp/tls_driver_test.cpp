@@ -12,7 +12,6 @@ using tcp::testing::Certificate;
 using tcp::testing::connect_raw;
 using tcp::testing::knowing;
 using tcp::testing::make_certificate;
-using tcp::testing::RawListener;
 using tcp::testing::RawTls;
 using tcp::testing::Tls;
 using tcp::testing::token;
@@ -127,41 +126,17 @@ TEST_F(Tls, AnOlderTlsIsRefusedByEitherEnd) {
   SSL_CTX_set_max_proto_version(client.context.get(), TLS1_2_VERSION);
   expect_raw_refused(client);
 
-  const RawListener stranger;
-  dial(stranger.address(), knowing({token(1)}));
-  std::optional<RawTls> server;
-  ASSERT_TRUE(pump([&] { return dialed.why.has_value(); },
-                   [&] {
-                     if (!server) {
-                       const int socket = stranger.accept_one();
-                       if (socket < 0) return;
-                       server.emplace(socket, true);
-                       SSL_CTX_set_max_proto_version(server->context.get(), TLS1_2_VERSION);
-                     }
-                     server->step();
-                   }));
-  EXPECT_EQ(dialed.why->code(), Code::invalid) << dialed.why->describe();
+  expect_server_refused(
+      [](SSL_CTX* context) { SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION); });
 }
 
 TEST_F(Tls, AServerWithACertificateInsteadOfTheKeyIsNotBelieved) {
   const Certificate authority = make_certificate({}, nullptr);
   const Certificate own = make_certificate({.alternative = "IP:127.0.0.1"}, &authority);
-  const RawListener stranger;
-  dial(stranger.address(), knowing({token(1)}));
-  std::optional<RawTls> server;
-  ASSERT_TRUE(pump([&] { return dialed.why.has_value(); },
-                   [&] {
-                     if (!server) {
-                       const int socket = stranger.accept_one();
-                       if (socket < 0) return;
-                       server.emplace(socket, true);
-                       SSL_CTX_use_certificate(server->context.get(), own.certificate.get());
-                       SSL_CTX_use_PrivateKey(server->context.get(), own.key.get());
-                     }
-                     server->step();
-                   }));
-  EXPECT_EQ(dialed.why->code(), Code::invalid) << dialed.why->describe();
-  EXPECT_FALSE(server->is_done);
+  expect_server_refused([&](SSL_CTX* context) {
+    SSL_CTX_use_certificate(context, own.certificate.get());
+    SSL_CTX_use_PrivateKey(context, own.key.get());
+  });
 }
 
 }  // namespace

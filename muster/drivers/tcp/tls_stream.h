@@ -75,6 +75,7 @@ class TlsStream final : public Stream {
   net::Key key_{};
   std::string refusal_;    // Why we take no key of the peer's.
   std::size_t ahead_ = 0;  // Bytes that are encrypted, but not all have left.
+  int batches_ = 0;        // That were encrypted, up to as many as count.
   std::optional<Error> failure_;
   bool is_open_ = false;
   bool was_filled_ = false;  // The last read: there may be more without asking the socket.

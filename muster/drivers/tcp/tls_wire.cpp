@@ -72,7 +72,7 @@ int TlsWire::read(char* into, int size) {
     BIO_set_retry_read(bio_);
     return -1;
   }
-  if (BIO_get_ktls_recv(kernel_)) {
+  if (uses_kernel_ && BIO_get_ktls_recv(kernel_)) {
     const int got = BIO_read(kernel_, into, size);
     if (BIO_should_retry(kernel_)) BIO_set_retry_read(bio_);
     has_ended_ |= got == 0;
@@ -121,10 +121,16 @@ long TlsWire::control(int command, long number, void* pointer) {
     case BIO_CTRL_FLUSH: return flush() && !has_unsent() ? 1 : 0;
     case BIO_CTRL_EOF: return has_ended_ ? 1 : 0;
     case kNextIsControl: is_control_next_ = true; [[fallthrough]];
-    case kNextIsData:
-    case kSetKernelTls:
+    case kNextIsData: return BIO_ctrl(kernel_, command, number, pointer);
+    case kSetKernelTls: {
+      const long is_set = BIO_ctrl(kernel_, command, number, pointer);
+      uses_kernel_ |= is_set > 0;
+      return is_set;
+    }
+    // Asked several times per record.
     case BIO_CTRL_GET_KTLS_SEND:
-    case BIO_CTRL_GET_KTLS_RECV: return BIO_ctrl(kernel_, command, number, pointer);
+    case BIO_CTRL_GET_KTLS_RECV:
+      return uses_kernel_ ? BIO_ctrl(kernel_, command, number, pointer) : 0;
     default: return 0;
   }
 }

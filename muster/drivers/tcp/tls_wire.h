@@ -64,6 +64,7 @@ class TlsWire {
   int error_ = 0;
   bool is_drained_ = false;
   bool has_ended_ = false;
+  bool uses_kernel_ = false;      // It encrypts or decrypts, or both.
   bool is_control_next_ = false;  // What is written next is no data.
 };
 

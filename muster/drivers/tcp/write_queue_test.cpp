@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/drivers/tcp/testing/wire_bytes.h"
 #include "muster/net/testing/pattern.h"
 
 namespace muster::drivers::tcp {
@@ -14,18 +15,8 @@ namespace {
 using net::testing::make_frame;
 using net::testing::pattern;
 using net::testing::Shape;
-
-void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
-}
-
-std::vector<std::byte> on_the_wire(const wire::Frame& frame) {
-  std::vector<std::byte> bytes(wire::prefix_size(frame.parts.size()));
-  wire::write_prefix(frame, bytes);
-  append(bytes, frame.head.bytes());
-  for (const Buffer& part : frame.parts) append(bytes, part.bytes());
-  return bytes;
-}
+using testing::append;
+using testing::on_the_wire;
 
 // What the queue says comes next, at most `count` bytes, seen through `runs` runs.
 std::vector<std::byte> peek(const WriteQueue& queue, std::size_t count, std::size_t runs = 64) {

@@ -59,6 +59,8 @@ constexpr Setting kSettings[] = {
     {"KEEPALIVE_INTERVAL", "inf"},
     // No hooks in the program's allocator for memory that no GPU owns.
     {"MEMTYPE_CACHE", "n"},
+    // A small frame fits into one element of a queue in shared memory.
+    {"MM_FIFO_ELEM_SIZE", "256"},
     // Shared memory takes part in ending by force. (Of posix, sysv and cma each.)
     {"MM_ERROR_HANDLING", "y"},
     {"MEMORY_INVALIDATE", "y"},

@@ -14,6 +14,7 @@
 #include "muster/drivers/ucx/ucx_hub.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
+#include "muster/net/flush_call.h"
 
 namespace muster::drivers::ucx {
 
@@ -59,15 +60,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
     std::vector<WritableBuffer> targets;  // By part; empty but for those to come.
     std::size_t missing = 0;
   };
-  // Calls a function of the connection's when the loop calls it.
-  struct Call final : loop::Flusher {
-    using What = void (UcxConnection::*)();
-    Call(UcxConnection& the_connection, What the_what)
-        : connection(the_connection), what(the_what) {}
-    void flush() override { (connection.*what)(); }
-    UcxConnection& connection;
-    What what;
-  };
+  using Call = net::FlushCall<UcxConnection>;
 
   void on_greeting(const Greeting& greeting) override;
   void on_line_end(Error why) override;
@@ -76,6 +69,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   void start();
 
   void transmit(wire::Frame& frame);
+  bool transmit_at_once(wire::Frame& frame, std::size_t size);
   void tell_room();
   void count_turn(std::size_t bytes);
   void end_turn();
@@ -84,7 +78,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   }
 
   Status take_record(std::span<const std::byte> bytes);
-  Status take_small_parts(const ReadRecord& record, Incoming& incoming);
+  Status take_small_parts(const ReadRecord& record, wire::Frame& frame);
   Status find_places(const ReadRecord& record, Incoming& incoming);
   WritableBuffer* target_of(const MessageHeader& header, std::size_t size);
   void deliver();

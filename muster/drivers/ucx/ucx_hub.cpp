@@ -163,12 +163,7 @@ void UcxHub::flush() {
 }
 
 void UcxHub::warn(std::string_view event, std::string_view detail) {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(loop_.now().time_since_epoch()).count();
-  const int held_back = warnings_.admit(now);
-  if (held_back < 0) return;
-  log::warning(std::string(event) + "  " + std::string(detail) + "  others " +
-               std::to_string(held_back));
+  complaints_.warn(loop_.now(), event, detail);
 }
 
 }  // namespace muster::drivers::ucx

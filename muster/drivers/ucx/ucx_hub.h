@@ -10,11 +10,11 @@
 
 #include "muster/base/buffer_pool.h"
 #include "muster/base/id.h"
-#include "muster/base/log.h"
 #include "muster/drivers/ucx/library.h"
 #include "muster/drivers/ucx/ucx.h"
 #include "muster/drivers/ucx/ucx_pair.h"
 #include "muster/loop/loop.h"
+#include "muster/net/complaints.h"
 
 namespace muster::drivers::ucx {
 
@@ -95,7 +95,7 @@ class UcxHub final : private loop::Poller, private loop::Flusher {
   };
   std::vector<Dying> dying_;
   loop::Timer burial_;
-  log::RateLimit warnings_;
+  net::Complaints complaints_{"ucx"};
   bool is_inside_ = false;  // UCX is at work further up the stack.
 };
 

@@ -9,7 +9,8 @@
 namespace muster::drivers::ucx {
 namespace {
 
-constexpr std::size_t kMostGuests = 4096;
+// Who wait to be welcome, each with a TLS session.
+constexpr std::size_t kMostGuests = 256;
 // A dialer whose pairs keep dying under its hands.
 constexpr int kMostPairs = 4;
 
@@ -32,6 +33,9 @@ class UcxListener::Guest final : private Line::Owner, private UcxPair::Waiter {
   Guest& operator=(const Guest&) = delete;
   net::Sink& sink() { return line_->sink(); }
 
+  // Too many have come after it.
+  void turn_away() const { warn(Error(Code::overloaded, "too many others wait")); }
+
  private:
   void on_greeting(const Greeting& greeting) override {
     Status done = ok();
@@ -46,7 +50,8 @@ class UcxListener::Guest final : private Line::Owner, private UcxPair::Waiter {
   }
 
   void on_line_end(Error why) override {
-    if (why.code() == Code::invalid) warn(why);
+    // A member that has said hello may go; who has not was none.
+    if (why.code() == Code::invalid || pair_ == nullptr) warn(why);
     listener_.dismiss(*this);
   }
 
@@ -151,7 +156,10 @@ net::Address UcxListener::address() const {
 }
 
 net::Sink& UcxListener::receive(std::unique_ptr<net::Connection> connection) {
-  if (guests_.size() == kMostGuests) guests_.pop_front();
+  if (guests_.size() == kMostGuests) {
+    guests_.front()->turn_away();
+    guests_.pop_front();
+  }
   return guests_.emplace_back(std::make_unique<Guest>(*this, std::move(connection)))->sink();
 }
 

@@ -17,8 +17,6 @@ namespace {
 // some of them when the peer's first bytes come.
 constexpr int kSeals = 6;
 constexpr std::size_t kMostSpare = 256;
-// Before others get their turn.
-constexpr int kStepsInARow = 8;
 
 MessageHeader header_at(const void* bytes) {
   MessageHeader header;
@@ -206,12 +204,19 @@ void UcxPair::on_ready(std::uint32_t) {
 }
 
 bool UcxPair::progress() {
-  bool busy = false;
-  for (int i = 0; i < kStepsInARow && ucp_worker_progress(worker_) != 0; ++i) busy = true;
-  return busy;
+  // Once: whoever waits for what came should hear of it now.
+  return ucp_worker_progress(worker_) != 0;
 }
 
 bool UcxPair::arm() { return ucp_worker_arm(worker_) != UCS_ERR_BUSY; }
+
+bool UcxPair::send_at_once(const MessageHeader& header, std::span<const std::byte> record) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  return ucp_am_send_nbx(endpoint_, static_cast<unsigned>(Kind::record), &header, sizeof header,
+                         record.data(), record.size(), &param) == nullptr;
+}
 
 std::unique_ptr<Outgoing> UcxPair::take_outgoing() {
   if (spare_.empty()) return std::make_unique<Outgoing>();

@@ -71,6 +71,10 @@ class UcxPair final : private loop::FdHandler {
   void forget(Waiter& waiter) { std::erase(waiters_, &waiter); }
   void tell_settled();
 
+  // Hands over a record at once, and needs nothing of it afterwards. False if
+  // UCX cannot just now, or not that many bytes: then send() does.
+  bool send_at_once(const MessageHeader& header, std::span<const std::byte> record);
+
   std::unique_ptr<Outgoing> take_outgoing();
   // The message is `bytes`, which `outgoing` keeps, and its header. Afterwards
   // the pair may have failed.

@@ -26,15 +26,22 @@ Status UcxConnection::take_record(std::span<const std::byte> bytes) {
   ++next_in_;
   ReadRecord& record = hub_.scratch();
   MUSTER_TRY_OK(read_record(bytes, record));
+  if (record.large == 0 && incoming_.empty()) {  // The usual case: it is whole, and next.
+    wire::Frame frame;
+    MUSTER_TRY_OK(take_small_parts(record, frame));
+    ++first_in_;
+    sink_->on_frame(frame);
+    return ok();
+  }
   Incoming& incoming = incoming_.emplace_back();
-  incoming.frame.head = record.head;
-  MUSTER_TRY_OK(take_small_parts(record, incoming));
+  MUSTER_TRY_OK(take_small_parts(record, incoming.frame));
   if (record.large > 0) MUSTER_TRY_OK(find_places(record, incoming));
   return ok();
 }
 
-// The small parts lie in one piece of memory.
-Status UcxConnection::take_small_parts(const ReadRecord& record, Incoming& incoming) {
+// The head, and the small parts, which lie in one piece of memory.
+Status UcxConnection::take_small_parts(const ReadRecord& record, wire::Frame& frame) {
+  frame.head = record.head;
   Buffer joined;
   if (!record.small.empty()) {
     WritableBuffer memory = hub_.pool().take(record.small.size());
@@ -45,9 +52,9 @@ Status UcxConnection::take_small_parts(const ReadRecord& record, Incoming& incom
   std::size_t offset = 0;
   for (const std::uint64_t size : record.sizes) {
     if (size == 0 || travels_alone(size)) {
-      incoming.frame.parts.push_back(Buffer());
+      frame.parts.push_back(Buffer());
     } else {
-      incoming.frame.parts.push_back(joined.slice(offset, size));
+      frame.parts.push_back(joined.slice(offset, size));
       offset += padded(size);
     }
   }

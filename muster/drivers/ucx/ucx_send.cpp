@@ -1,31 +1,26 @@
 // The sending half of a connection.
 
-#include <algorithm>
-#include <string>
+#include <array>
 
 #include "muster/drivers/ucx/ucx_connection.h"
+#include "muster/net/driver_limits.h"
 
 namespace muster::drivers::ucx {
+namespace {
+
+// The most that UCX may take at once; how much it does depends on the fabric.
+constexpr std::size_t kAtOnce = 256;
+
+}  // namespace
 
 Result<WritableBuffer> UcxConnection::allocate(std::size_t size) {
-  WritableBuffer memory = hub_.pool().take(size);
-  if (memory.data() == nullptr && size > 0) return Error(Code::overloaded, "no memory for a body");
-  return memory;
+  return net::allocate_from(hub_.pool(), size);
 }
 
 Status UcxConnection::send(wire::Frame& frame) {
   hub_.loop().check_held();
   if (state_ == State::ended) return Error(Code::unavailable, "the connection has ended");
-  if (frame.parts.size() > wire::kMaxParts) {
-    return Error(Code::invalid, "a frame of " + std::to_string(frame.parts.size()) +
-                                    " parts, at most " + std::to_string(wire::kMaxParts) +
-                                    " go at once; join some");
-  }
-  const std::uint64_t body = frame.body_size();
-  if (body > kMostBody) {
-    return Error(Code::invalid, "a frame of " + std::to_string(body) + " bytes, at most " +
-                                    std::to_string(kMostBody) + " go at once; send several");
-  }
+  MUSTER_TRY_OK(net::check_size(frame, kMostBody));
   const std::size_t limit = hub_.options().queue_limit;
   if (account_->bytes > limit || turn_bytes_ > limit) {
     wants_room_ = true;
@@ -34,15 +29,31 @@ Status UcxConnection::send(wire::Frame& frame) {
   if (state_ == State::open) {
     transmit(frame);
   } else {
-    account_->bytes += record_size(frame) + body;
+    account_->bytes += record_size(frame) + frame.body_size();
     waiting_.push_back(std::move(frame));
   }
   return ok();
 }
 
+// For frames that UCX takes as they are, with nothing left to wait for. Those
+// with large parts are longer.
+bool UcxConnection::transmit_at_once(wire::Frame& frame, std::size_t size) {
+  for (const Buffer& part : frame.parts) {
+    if (travels_alone(part.size())) return false;
+  }
+  std::array<std::byte, kAtOnce> record;
+  write_record(frame, record.data());
+  if (!pair_->send_at_once({peer_key_, next_out_, 0}, std::span(record).first(size))) return false;
+  ++next_out_;
+  count_turn(size + frame.body_size());
+  frame.parts.clear();
+  return true;
+}
+
 // The record first, then each large part: the receiver relies on it.
 void UcxConnection::transmit(wire::Frame& frame) {
   const std::size_t size = record_size(frame);
+  if (size <= kAtOnce && transmit_at_once(frame, size)) return;
   std::unique_ptr<Outgoing> outgoing = pair_->take_outgoing();
   std::byte* at = outgoing->small.data();
   if (size > outgoing->small.size()) {

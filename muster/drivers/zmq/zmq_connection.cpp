@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "muster/net/driver_limits.h"
+
 namespace muster::drivers::zmq {
 
 ZmqConnection::ZmqConnection(ZmqShared& shared, net::Peer peer)
@@ -37,22 +39,11 @@ Status ZmqConnection::send(wire::Frame& frame) {
 
 Status ZmqConnection::check(const wire::Frame& frame) const {
   if (state_ == State::ended) return Error(Code::unavailable, "the connection has ended");
-  const std::uint64_t body = frame.body_size();
-  if (body > kMaxBody || frame.parts.size() > wire::kMaxParts) {
-    return Error(Code::invalid, "a frame with a body of " + std::to_string(body) + " bytes in " +
-                                    std::to_string(frame.parts.size()) + " parts, at most " +
-                                    std::to_string(kMaxBody) + " in " +
-                                    std::to_string(wire::kMaxParts) + " may go");
-  }
-  return ok();
+  return net::check_size(frame, kMaxBody);
 }
 
 Result<WritableBuffer> ZmqConnection::allocate(std::size_t size) {
-  WritableBuffer memory = shared_.pool.take(size);
-  if (memory.size() < size) {
-    return Error(Code::overloaded, "no memory for a body of " + std::to_string(size) + " bytes");
-  }
-  return memory;
+  return net::allocate_from(shared_.pool, size);
 }
 
 void ZmqConnection::flush() {

@@ -13,6 +13,7 @@
 #include "muster/drivers/zmq/zmq_shared.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
+#include "muster/net/flush_call.h"
 #include "muster/net/write_gate.h"
 
 namespace muster::drivers::zmq {
@@ -61,15 +62,7 @@ class ZmqConnection final : public net::Connection, loop::Flusher {
  private:
   enum class State : std::uint8_t { waiting, open, ended };
 
-  // Calls a function of the connection's when the loop calls it.
-  struct Call final : loop::Flusher {
-    using What = void (ZmqConnection::*)();
-    Call(ZmqConnection& the_connection, What the_what)
-        : connection(the_connection), what(the_what) {}
-    void flush() override { (connection.*what)(); }
-    ZmqConnection& connection;
-    What what;
-  };
+  using Call = net::FlushCall<ZmqConnection>;
 
   void flush() override;
   void write();

@@ -74,12 +74,7 @@ std::unique_ptr<Monitor> ZmqShared::watch(Socket& socket, Monitor::Tell tell) {
 }
 
 void ZmqShared::warn(std::string_view event, std::string_view detail) {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(loop.now().time_since_epoch());
-  const int held_back = warnings_.admit(now.count());
-  if (held_back < 0) return;
-  log::warning("zmq " + std::string(event) + "  " + std::string(detail) + "  held_back " +
-               std::to_string(held_back));
+  complaints_.warn(loop.now(), event, detail);
 }
 
 void ZmqShared::count_sent(std::uint64_t frames, std::uint64_t bytes) {

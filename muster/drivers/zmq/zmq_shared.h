@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "muster/base/buffer_pool.h"
-#include "muster/base/log.h"
 #include "muster/drivers/zmq/curve_keys.h"
 #include "muster/drivers/zmq/doorkeeper.h"
 #include "muster/drivers/zmq/monitor.h"
 #include "muster/drivers/zmq/socket.h"
 #include "muster/drivers/zmq/zmq.h"
+#include "muster/net/complaints.h"
 #include "muster/net/resolver.h"
 
 namespace muster::drivers::zmq {
@@ -63,7 +63,7 @@ class ZmqShared {
   std::vector<std::pair<net::Token, CurveKeys>> keys_;
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::uint64_t monitors_ = 0;
-  log::RateLimit warnings_;
+  net::Complaints complaints_{"zmq"};
 };
 
 }  // namespace muster::drivers::zmq

@@ -8,14 +8,19 @@
 #include <unistd.h>
 
 #include "muster/base/check.h"
+#include "muster/net/testing/driver_suite.h"
 
 namespace muster::net::testing {
 namespace {
 
 using std::chrono::milliseconds;
 
-// Long enough for any case on a busy machine with sanitizers.
-constexpr std::chrono::seconds kPatience(60);
+// Long enough for any case on a busy machine with sanitizers. An emulated one
+// may take longer.
+std::chrono::seconds patience() {
+  static const std::size_t kSeconds = from_environment("MUSTER_PATIENCE", 60);
+  return std::chrono::seconds(kSeconds);
+}
 // Long enough for whatever is on its way over loopback. Only to show that
 // something does not happen; what must happen is waited for.
 constexpr milliseconds kSettle(20);
@@ -66,7 +71,7 @@ class LoopRig final : public Rig {
 };
 
 bool LoopRig::run_until(const std::function<bool()>& done) {
-  const TimePoint deadline = near_.loop->now() + kPatience;
+  const TimePoint deadline = near_.loop->now() + patience();
   if (!far_) return near_.loop->wait_until(done, deadline);
   // What happens on the far loop wakes nobody here.
   while (near_.loop->now() < deadline) {

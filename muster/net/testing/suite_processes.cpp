@@ -1,5 +1,6 @@
 // Processes: a peer that answers, stops, exits, or is killed at any moment.
 
+#include <algorithm>
 #include <csignal>
 
 #include "muster/net/testing/child_process.h"
@@ -19,6 +20,9 @@ constexpr std::size_t kKillRounds = 40;  // Each takes several times as long; ot
 #else
 constexpr std::size_t kKillRounds = 170;
 #endif
+
+// How often it is looked whether all is given back, tens of milliseconds apart.
+constexpr int kLooks = 250;
 
 Shape later_page(std::size_t index) { return page_shape(index + 1000); }
 
@@ -91,8 +95,13 @@ TEST_P(ProcessSuite, APeerThatIsKilledAtAnyMomentIsTheOnlyThingLost) {
     kill_one_peer(host, chance);
     if (HasFailure()) return;
   }
-  rig->settle();
-  EXPECT_EQ(leaked(before, look_at_holdings()), "") << "is not given back";
+  // A driver may take a moment to bury what a dead peer could still have touched.
+  std::string rest = leaked(before, look_at_holdings());
+  for (int look = 0; look < kLooks && !rest.empty(); ++look) {
+    rig->settle();
+    rest = leaked(before, look_at_holdings());
+  }
+  EXPECT_EQ(rest, "") << "is not given back";
 }
 
 void ProcessSuite::kill_one_peer(Host& host, std::uint64_t chance) {
@@ -134,7 +143,9 @@ void ProcessSuite::kill_one_peer(Host& host, std::uint64_t chance) {
 }
 
 TEST_P(ProcessSuite, APeerThatIsKilledWhileItPlacesABodyIsTheOnlyThingLost) {
-  for (int round = 0; round < 5; ++round) {
+  const std::size_t rounds =
+      std::min<std::size_t>(5, from_environment("MUSTER_KILL_ROUNDS", kKillRounds));
+  for (std::size_t round = 0; round < rounds; ++round) {
     const auto child = start_peer("pour");
     bool is_killed = false;
     End& near = dial_peer(*child, [&](End& end) {

@@ -15,22 +15,13 @@
 #include <unistd.h>
 
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/tcp/testing/plain_socket.h"
 #include "muster/drivers/tcp/testing/raw_tls.h"
+#include "muster/drivers/tcp/testing/recorder.h"
 #include "muster/net/socket_address.h"
 #include "muster/net/testing/pattern.h"
 
 namespace muster::drivers::tcp::testing {
-
-struct Recorder final : net::Sink {
-  std::unique_ptr<net::Connection> connection;
-  std::vector<wire::Frame> frames;
-  std::optional<Error> why;
-
-  void on_frame(wire::Frame& frame) override { frames.push_back(std::move(frame)); }
-  WritableBuffer place(const wire::Head&, std::size_t, std::uint64_t) override { return {}; }
-  void on_room() override {}
-  void on_closed(Error error) override { why = std::move(error); }
-};
 
 inline net::Token token(std::uint32_t generation, int filled_with = 1) {
   return {generation, std::vector<std::byte>(32, static_cast<std::byte>(filled_with + generation))};
@@ -50,21 +41,13 @@ inline int connect_raw(std::uint16_t port) {
 
 // A socket of a stranger's that listens.
 struct RawListener {
-  RawListener() : fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const auto here = *net::SocketAddress::parse("127.0.0.1", 0);
-    bind(fd, here.data(), here.size());
-    listen(fd, 8);
+  RawListener() : port(socket.listen_with(8)) {}
+  net::Address address() const { return {"tcp", "127.0.0.1", port, port, "tls=on"}; }
+  int accept_one() const {
+    return accept4(socket.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   }
-  ~RawListener() { close(fd); }
-  RawListener(const RawListener&) = delete;
-  RawListener& operator=(const RawListener&) = delete;
-  net::Address address() const {
-    net::Address address = net::SocketAddress::of_local(fd)->address();
-    address.options = "tls=on";
-    return address;
-  }
-  int accept_one() const { return accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }
-  int fd;
+  PlainSocket socket;
+  std::uint16_t port;
 };
 
 // A driver that listens and one that dials, on one loop.
@@ -82,11 +65,7 @@ class Tls : public ::testing::Test {
   net::Address listen(TlsOptions options, const char* at = "tcp://127.0.0.1:0?tls=on") {
     const loop::Turn turn(*loop);
     far = make_tcp_driver(*loop, {.tls = std::move(options)});
-    auto made = far->listen(*net::Address::parse(at),
-                            [this](std::unique_ptr<net::Connection> connection) -> net::Sink& {
-                              accepted.emplace_back().connection = std::move(connection);
-                              return accepted.back();
-                            });
+    auto made = far->listen(*net::Address::parse(at), accept_into(accepted));
     EXPECT_TRUE(made) << made.error().describe();
     listener = *std::move(made);
     return listener->address();
@@ -130,6 +109,21 @@ class Tls : public ::testing::Test {
         << accepted.back().why->message();
     EXPECT_NE(dialed.why->message().find(near_says), std::string::npos) << dialed.why->message();
     EXPECT_FALSE(has_arrived());
+  }
+  // Dials a server of OpenSSL's that `prepare` has set up, and does not believe it.
+  void expect_server_refused(const std::function<void(SSL_CTX*)>& prepare) {
+    const RawListener stranger;
+    dial(stranger.address(), knowing({token(1)}));
+    std::optional<RawTls> server;
+    const auto serve = [&] {
+      if (server) return server->step();
+      const int came = stranger.accept_one();
+      if (came < 0) return;
+      prepare(server.emplace(came, true).context.get());
+    };
+    ASSERT_TRUE(pump([&] { return dialed.why.has_value(); }, serve));
+    EXPECT_EQ(dialed.why->code(), Code::invalid) << dialed.why->describe();
+    EXPECT_FALSE(server->is_done);
   }
   void expect_raw_refused(RawTls& raw) {
     ASSERT_TRUE(pump([&] { return !accepted.empty() && accepted.back().why && raw.has_failed; },

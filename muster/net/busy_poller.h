@@ -1,4 +1,4 @@
-// TcpPoller: looks at the few busy sockets directly while a thread spins.
+// BusyPoller: looks at the few busy sockets directly while a thread spins.
 //
 // Epoll watches them all the same, level-triggered: what was read here is no
 // event there.
@@ -11,7 +11,7 @@
 #include "muster/base/clock.h"
 #include "muster/loop/sources.h"
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 
 // A socket that can be looked at.
 class Pollable {
@@ -26,7 +26,7 @@ class Pollable {
   ~Pollable() = default;
 };
 
-class TcpPoller final : public loop::Poller {
+class BusyPoller final : public loop::Poller {
  public:
   // Looks at `socket` from now on, until it is told to forget it. Too many
   // at once are better left to epoll: then all are forgotten for a while.
@@ -48,4 +48,4 @@ class TcpPoller final : public loop::Poller {
   TimePoint crowded_until_{};
 };
 
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

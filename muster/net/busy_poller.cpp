@@ -1,12 +1,12 @@
-#include "muster/drivers/tcp/tcp_poller.h"
+#include "muster/net/busy_poller.h"
 
 #include <algorithm>
 #include <chrono>
 #include <span>
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 
-void TcpPoller::add(Pollable& socket, TimePoint now) {
+void BusyPoller::add(Pollable& socket, TimePoint now) {
   const auto known = std::span(sockets_).first(count_);
   if (std::ranges::find(known, &socket) != known.end() || now < crowded_until_) return;
   if (count_ == kMost) {
@@ -18,17 +18,17 @@ void TcpPoller::add(Pollable& socket, TimePoint now) {
   sockets_[count_++] = &socket;
 }
 
-void TcpPoller::forget(Pollable& socket) {
+void BusyPoller::forget(Pollable& socket) {
   const auto known = std::span(sockets_).first(count_);
   count_ -= std::ranges::remove(known, &socket).size();
 }
 
-bool TcpPoller::is_worth_spinning() {
+bool BusyPoller::is_worth_spinning() {
   return std::ranges::any_of(std::span(sockets_).first(count_),
                              [](Pollable* socket) { return socket->is_worth_waiting_for(); });
 }
 
-bool TcpPoller::poll() {
+bool BusyPoller::poll() {
   bool found = false;
   // By index: a look may make the poller forget this socket, or others.
   for (std::size_t i = 0; i < count_;) {
@@ -39,4 +39,4 @@ bool TcpPoller::poll() {
   return found;
 }
 
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

@@ -1,8 +1,8 @@
-#include "muster/drivers/tcp/heat.h"
+#include "muster/net/heat.h"
 
 #include <gtest/gtest.h>
 
-namespace muster::drivers::tcp {
+namespace muster::net {
 namespace {
 
 constexpr TimePoint kStart{std::chrono::hours(1)};
@@ -58,4 +58,4 @@ TEST(Heat, OneThatDisappointsIsTriedMoreRarelyEachTime) {
 }
 
 }  // namespace
-}  // namespace muster::drivers::tcp
+}  // namespace muster::net

@@ -28,7 +28,6 @@
 #include "muster/loop/sources.h"
 #include "muster/loop/spin_budget.h"
 #include "muster/loop/timers.h"
-#include "muster/loop/yield_budget.h"
 
 struct epoll_event;  // NOLINT(readability-identifier-naming): the system's.
 
@@ -141,7 +140,6 @@ class Loop {
   bool lead(Waiter& me);
   void follow(Waiter& me);
   bool spin(Waiter& me);
-  bool yield_to_others();
   bool is_spin_over(Waiter& me) const;
   bool park(Waiter& me);
   int sleep(const Waiter& me, std::span<::epoll_event> events, const ::timespec* patience);
@@ -182,7 +180,6 @@ class Loop {
   bool is_armed_ = false;     // Pollers will ring for them.
   TimePoint parked_until_{};  // When the last of them wakes by itself.
   SpinBudget budget_;
-  YieldBudget yields_;
   std::uint32_t rounds_ = 0;
   std::uint32_t waits_ = 0;
 

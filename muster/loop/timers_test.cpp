@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "muster/loop/spin_budget.h"
-#include "muster/loop/yield_budget.h"
 
 namespace muster::loop {
 namespace {
@@ -97,19 +96,6 @@ TEST(Timers, KeepOrderThroughRandomStartsAndStops) {
 }
 
 constexpr Duration kLongest = std::chrono::microseconds(30);
-
-TEST(YieldBudget, PausesAfterAYieldToOneWhoComputes) {
-  YieldBudget budget;
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_TRUE(budget.may_yield());
-    budget.took(std::chrono::microseconds(150));  // A crowd that answers.
-  }
-  budget.took(std::chrono::milliseconds(3));
-  int pause = 0;
-  while (!budget.may_yield()) ++pause;
-  EXPECT_GT(pause, 1000);
-  EXPECT_TRUE(budget.may_yield());
-}
 
 TEST(SpinBudget, GivesUpSoonWhenSpinsFail) {
   SpinBudget budget(kLongest);

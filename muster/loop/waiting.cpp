@@ -98,10 +98,10 @@ bool Loop::lead(Waiter& me) {
 
 // True if there may be something new.
 bool Loop::spin(Waiter& me) {
-  if (me.is_keeper) return false;
-  const auto is_worth_it = [](Poller* poller) { return poller->is_worth_spinning(); };
-  if (std::ranges::none_of(pollers_, is_worth_it)) return yield_to_others();
-  if (budget_.next() == Duration::zero()) return false;
+  if (me.is_keeper || budget_.next() == Duration::zero()) return false;
+  if (std::ranges::none_of(pollers_, [](Poller* poller) { return poller->is_worth_spinning(); })) {
+    return false;
+  }
   me.spun = true;
   for (;;) {
     if (poll_all()) {
@@ -116,20 +116,6 @@ bool Loop::spin(Waiter& me) {
     if (++me.looks % kClockEvery == 0 && is_spin_over(me)) return false;
     pause();
   }
-}
-
-// The peers need this very processor: once they have had it, what they did is there,
-// and neither side had to sleep and be woken. Nobody else there, it costs little.
-bool Loop::yield_to_others() {
-  if (pollers_.empty() || !yields_.may_yield()) return false;
-  const TimePoint start = now();
-  give();
-  std::this_thread::yield();
-  take();
-  yields_.took(now() - start);
-  if (!poll_all()) return false;
-  flush();
-  return true;
 }
 
 bool Loop::is_spin_over(Waiter& me) const {

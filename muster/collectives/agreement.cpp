@@ -46,17 +46,28 @@ void Agreement::lose(Rank rank, bool is_certain) {
   peer.is_lost = true;
   peer.is_certain = is_certain;
   consider();
+  take_up_held();
 }
 
-// Whom others take for lost is lost to us as well: else two could lead at once.
+// Whom the leader takes for lost is lost to us as well, also if we could reach it.
 void Agreement::adopt_losses(const std::vector<Rank>& lost) {
   for (const Rank rank : lost) {
     if (rank == me_) {
       is_excluded_ = true;
-    } else {
-      peers_[rank].is_lost = true;
+    } else if (!peers_[rank].is_lost) {
+      leave_out(rank);
     }
   }
+}
+
+// It may be alive: then it does not have to wait.
+void Agreement::leave_out(Rank rank) {
+  peers_[rank].is_lost = true;
+  send(rank, {.kind = Kind::refuse, .ballot = promised_, .lost = {rank}});
+}
+
+void Agreement::take_up_held() {
+  for (const auto& [from, message] : std::exchange(held_, {})) receive(from, message);
 }
 
 // After anything that may let this rank go on.
@@ -88,7 +99,8 @@ AgreementMessage Agreement::own_state() const {
           .ballot = promised_,
           .position = mine_,
           .accepted = accepted_,
-          .decision = accepted_decision_};
+          .decision = accepted_decision_,
+          .lost = lost()};
 }
 
 void Agreement::propose_if_all_answered() {
@@ -96,6 +108,7 @@ void Agreement::propose_if_all_answered() {
   for (const Peer& peer : peers_) {
     if (!peer.is_lost && !peer.state) return;
   }
+  if (!leave_out_the_parted()) return;
   proposal_ = choose();
   stage_ = Stage::proposing;
   accepted_ = own_ballot_;
@@ -104,6 +117,29 @@ void Agreement::propose_if_all_answered() {
   send_to_others(
       {.kind = Kind::propose, .ballot = own_ballot_, .decision = proposal_, .lost = lost()});
   decide_if_all_accepted();
+}
+
+// False if it cannot be told yet who is dead and who is only parted: then it is
+// asked again, and who is dead does not answer.
+bool Agreement::leave_out_the_parted() {
+  std::set<std::pair<Rank, Rank>> parted;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (peers_[rank].is_lost) continue;
+    for (const Rank other : peers_[rank].state->lost) {
+      if (!peers_[other].is_lost) parted.insert(std::minmax(rank, other));
+    }
+  }
+  if (parted.empty()) return true;
+  if (!std::ranges::includes(parted_, parted)) {
+    parted_.merge(parted);
+    begin_round();
+    return false;
+  }
+  for (const auto& [lower, higher] : parted) {
+    if (peers_[lower].is_lost || peers_[higher].is_lost) continue;
+    leave_out(higher);
+  }
+  return has_quorum();
 }
 
 // What was accepted last may have been decided by somebody: it stays.
@@ -163,6 +199,7 @@ void Agreement::receive(Rank from, const AgreementMessage& message) {
       }
       break;
     case Kind::refuse:
+      is_excluded_ = is_excluded_ || std::ranges::count(message.lost, me_) > 0;
       promised_ = std::max(promised_, message.ballot);
       // Whoever has the later ballot leads; if it is lost, this rank begins anew.
       if (stage_ != Stage::following && own_ballot_ < message.ballot) stage_ = Stage::following;
@@ -172,6 +209,12 @@ void Agreement::receive(Rank from, const AgreementMessage& message) {
 }
 
 void Agreement::answer_ask(Rank from, const AgreementMessage& message) {
+  // Two may lead for who has not heard of all losses, or where a link has broken
+  // between two who live. The lowest rank that can be reached is followed.
+  if (from != coordinator()) {
+    held_.emplace_back(from, message);
+    return;
+  }
   adopt_losses(message.lost);
   if (is_excluded_) return;
   if (message.ballot < promised_) {
@@ -181,8 +224,6 @@ void Agreement::answer_ask(Rank from, const AgreementMessage& message) {
   promised_ = message.ballot;
   stage_ = Stage::following;
   send(from, own_state());
-  // It follows, unless the one it follows has to be this one.
-  if (coordinator() == me_) consider();
 }
 
 void Agreement::answer_proposal(Rank from, const AgreementMessage& message) {

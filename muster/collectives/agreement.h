@@ -9,13 +9,15 @@
 //
 // A rank that may be alive, but cannot be reached, is only left out by a
 // majority, or by the half with the lowest rank: two sides of a cut network
-// never decide both.
+// never decide both. Of two who cannot reach each other, but can be reached,
+// the higher rank is left out: they could do nothing together.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -54,7 +56,7 @@ struct AgreementMessage {
     state = 2,    // The answer: position, and what was accepted.
     propose = 3,  // Accept this decision.
     accept = 4,   // It is.
-    refuse = 5,   // A later ballot was promised: this one.
+    refuse = 5,   // A later ballot was promised: this one. Or `lost` names the receiver.
     decided = 6,  // This is decided.
   };
   Kind kind = Kind::ask;
@@ -62,7 +64,7 @@ struct AgreementMessage {
   Position position = {};                 // state.
   Ballot accepted = {};                   // state: when `decision` was accepted; round 0: never.
   std::optional<Decision> decision = {};  // state, propose, decided.
-  std::vector<Rank> lost = {};            // ask, propose: whom the sender takes for lost.
+  std::vector<Rank> lost = {};            // ask, state, propose: whom the sender takes for lost.
 
   friend bool operator==(const AgreementMessage&, const AgreementMessage&) = default;
 };
@@ -110,12 +112,15 @@ class Agreement {
   void consider();
   void begin_round();
   void propose_if_all_answered();
+  bool leave_out_the_parted();
   void decide_if_all_accepted();
   Decision choose() const;
   AgreementMessage own_state() const;
   void answer_ask(Rank from, const AgreementMessage& message);
   void answer_proposal(Rank from, const AgreementMessage& message);
   void adopt_losses(const std::vector<Rank>& lost);
+  void leave_out(Rank rank);
+  void take_up_held();
   void decide(const Decision& decision);
   void send(Rank to, AgreementMessage message);
   void send_to_others(const AgreementMessage& message);
@@ -132,6 +137,11 @@ class Agreement {
   std::optional<Decision> proposal_;
   std::optional<Decision> decision_;
   bool is_excluded_ = false;
+  // Who cannot reach whom, the lower rank first, though both had answered: known
+  // before this round. If both answer again, neither is dead.
+  std::set<std::pair<Rank, Rank>> parted_;
+  // Asks of ranks that would lead if others were lost of whom that is not known here.
+  std::vector<std::pair<Rank, AgreementMessage>> held_;
   std::vector<Outgoing> outgoing_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "muster/collectives/agreement.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
@@ -61,6 +62,14 @@ class Group {
     }
     for (Rank other = 0; other < size(); ++other) {
       if (other != rank) unheard_.emplace_back(other, rank);
+    }
+  }
+
+  // Nothing passes between the two any more.
+  void part(Rank one, Rank other) {
+    for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
+      queues_[{from, to}].clear();
+      hear({to, from}, false);
     }
   }
 
@@ -229,6 +238,27 @@ TEST(Agreement, TwoSidesOfACutNeverDecideBoth) {
       if (members[rank].decision()) decided[side[rank] ? 1 : 0] = true;
     }
     EXPECT_TRUE(decided[0] != decided[1]) << "seed " << seed;
+  }
+}
+
+// A link between two has broken, and both are alive.
+TEST(Agreement, OfTwoWhoCannotReachEachOtherOneIsLeftOut) {
+  for (const auto& [one, other] :
+       {std::pair(0U, 1U), std::pair(0U, 3U), std::pair(1U, 2U), std::pair(2U, 3U)}) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+      std::minstd_rand random(seed);
+      Group group(positions(4));
+      group.part(one, other);
+      settle(group, [&](std::size_t count) { return random() % count; }, [](int) {});
+      for (Rank rank = 0; rank < 4; ++rank) {
+        EXPECT_EQ(group.decision(rank).has_value(), rank != other) << rank << " seed " << seed;
+        EXPECT_EQ(group.is_excluded(rank), rank == other) << rank << " seed " << seed;
+        if (rank == other) continue;
+        const std::vector<Rank>& kept = group.decision(rank)->survivors;
+        EXPECT_EQ(kept.size(), 3U);
+        EXPECT_EQ(std::ranges::count(kept, other), 0);
+      }
+    }
   }
 }
 

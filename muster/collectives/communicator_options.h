@@ -24,8 +24,9 @@ struct Manners {
   // Operations go on over the survivors when a member is lost: all of them
   // agree on whose contributions are in before any returns.
   bool elastic = false;
-  // The same bits for the same input, ranks and hosts, also on other drivers:
-  // contributions are always taken in the order of the ranks.
+  // The same bits for the same input, ranks, hosts and drivers, whatever the
+  // timing and wherever the numbers lie: contributions are taken in the order of
+  // the ranks.
   bool reproducible = false;
   // In place operations keep a copy of their input, so that repeat() can do
   // them again. Elastic communicators always do.

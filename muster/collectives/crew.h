@@ -229,6 +229,7 @@ class Crew {
 
   // Agreeing (crew_agree.cpp).
   void begin_agreement(const Position& position);
+  void answer_while_idle();
   std::vector<Rank> not_agreeing() const;
   Result<Decision> await_decision(const msg::Wait& wait);
   Error not_agreed(msg::internal::Waited waited) const;

@@ -82,7 +82,17 @@ void Crew::leave_call(const Position& position) {
   if (!has_trouble()) return;
   // Others may have asked meanwhile.
   const loop::Turn turn(loop_);
-  if (agreement_ != nullptr || early_.empty()) return;
+  answer_while_idle();
+}
+
+// In no call of an elastic one: it stays where it is, as it finds trouble when
+// it comes next. Others may wait for it to lead.
+void Crew::answer_while_idle() {
+  if (agreement_ != nullptr || is_busy_.load(std::memory_order_seq_cst)) return;
+  bool is_asked = !early_.empty();
+  for (Rank rank = 0; rank < size(); ++rank) is_asked = is_asked || peers_[rank].agrees;
+  if (!is_asked) return;
+  set_trouble(Error(Code::unavailable, "other ranks have begun to shrink(); do so too"));
   begin_agreement(idle_position_);
   take_early();
 }
@@ -139,12 +149,8 @@ void Crew::take_agreement(Rank from, const wire::Frame& frame) {
   if (agreement_ == nullptr) {
     // Somebody has given this crew up: so has it to be by all.
     set_trouble(Error(Code::unavailable, "other ranks have begun to shrink(); do so too"));
-    if (is_busy_.load(std::memory_order_seq_cst)) {
-      if (early_.size() < kMaxEarly) early_.emplace_back(from, *std::move(message));
-      return;
-    }
-    // In no call: it stays where it is, as it finds trouble when it comes next.
-    begin_agreement(idle_position_);
+    if (early_.size() < kMaxEarly) early_.emplace_back(from, *std::move(message));
+    return answer_while_idle();
   }
   feed_losses();
   agreement_->receive(from, *message);

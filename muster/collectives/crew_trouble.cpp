@@ -161,7 +161,7 @@ void Crew::take_here(Rank from, const Note& note) {
   Peer& peer = peers_[from];
   if ((note.flags & kAgrees) != 0) {
     peer.agrees = true;
-    return;
+    return answer_while_idle();
   }
   peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
   notice_mismatch(from, {note.number, note.what, {}});

@@ -46,6 +46,9 @@ Status Runner::run() {
   const Plan plan = plan_for(Ground::hosts);
   if (plan.is_exposed) MUSTER_TRY_OK(move_into_arena());
   MUSTER_TRY_OK(show());
+  for (Rank peer = 0; plan.window > 0 && peer < crew_.size(); ++peer) {
+    if (peer != crew_.rank() && crew_.is_here(peer)) MUSTER_TRY_OK(see(peer));
+  }
   return run(plan);
 }
 
@@ -67,8 +70,8 @@ Status Runner::run(const Plan& plan) {
   return finish_up(plan);
 }
 
-// One for all operations: nobody writes its own before it has seen all others'
-// slots, and who shows one has ended the operation before.
+// One for all operations: nobody writes its own before it has seen the slots of
+// all others of its host, and who shows one has ended the operation before.
 Status Runner::make_window() {
   if (workshop_.window.size() > 0) return ok();
   MUSTER_TRY(workshop_.window, crew_.fabric().allocate(kWindow));

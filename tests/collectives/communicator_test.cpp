@@ -2,14 +2,21 @@
 
 #include "muster/collectives/communicator.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <random>
 
 #include <gtest/gtest.h>
 
+#include "muster/drivers/inproc/inproc.h"
+#include "muster/msg/testing/local_group.h"
 #include "tests/collectives/local_ranks.h"
 
 namespace muster::tests {
 namespace {
+
+using namespace std::chrono_literals;
 
 class OverEachWay : public ::testing::TestWithParam<Way> {};
 
@@ -70,6 +77,91 @@ TEST_P(OverEachWay, SurvivorsHearOfALossAndGoOn) {
     EXPECT_EQ(one[0], 3.0);
     ASSERT_TRUE((*shrunk)->barrier());
   });
+}
+
+// Numbers whose sums depend on the order in which they are taken.
+std::vector<float> touchy(Rank rank, std::size_t count) {
+  std::minstd_rand random(rank + 1);
+  std::vector<float> numbers(count);
+  for (float& number : numbers) {
+    number = std::ldexp(static_cast<float>(random() % 1000003), static_cast<int>(random() % 40));
+  }
+  return numbers;
+}
+
+// What four ranks make of them; the first of them is late by `delays`.
+std::vector<std::vector<float>> sums_of(Way way, bool is_arena, int delays) {
+  LocalRanks ranks(way, 4, [](auto& options) { options.manners.reproducible = true; });
+  std::vector<std::vector<float>> sums(4);
+  ranks.run([&](Rank rank, Communicator& all) {
+    for (int i = 0; i < delays && rank == 0; ++i) std::this_thread::yield();
+    for (const std::size_t count : {5UL, 3000UL, 150000UL}) {
+      std::vector<float> mine = touchy(rank, count);
+      std::span<float> numbers(mine);
+      WritableBuffer memory;
+      if (is_arena) {
+        memory = *all.allocate(count * sizeof(float));
+        numbers = {reinterpret_cast<float*>(memory.data()), count};
+        std::ranges::copy(mine, numbers.begin());
+      }
+      ASSERT_TRUE(all.all_reduce(numbers, numbers, Reduction::sum));
+      sums[rank].insert(sums[rank].end(), numbers.begin(), numbers.end());
+    }
+    ASSERT_TRUE(all.barrier());
+  });
+  return sums;
+}
+
+TEST_P(OverEachWay, ReproducibleSumsAreTheSameBitsOnAllRanksAndInAllRuns) {
+  const auto first = sums_of(GetParam(), false, 0);
+  for (Rank rank = 1; rank < 4; ++rank) EXPECT_EQ(first[rank], first[0]);
+  for (const int delays : {1, 300}) EXPECT_EQ(sums_of(GetParam(), false, delays), first);
+  EXPECT_EQ(sums_of(GetParam(), true, 0), first) << "wherever the numbers lie";
+}
+
+TEST(Reproducible, SumsOnOneHostAreTakenInTheOrderOfRanks) {
+  const auto sums = sums_of(Way::shm, false, 0);
+  EXPECT_EQ(sums_of(Way::staged, false, 0), sums);
+  std::size_t at = 0;
+  for (const std::size_t count : {5UL, 3000UL, 150000UL}) {
+    std::vector<float> plain = touchy(0, count);
+    for (Rank rank = 1; rank < 4; ++rank) {
+      const std::vector<float> next = touchy(rank, count);
+      for (std::size_t i = 0; i < count; ++i) plain[i] += next[i];
+    }
+    const auto begin = sums[0].begin() + static_cast<std::ptrdiff_t>(at);
+    EXPECT_TRUE(std::equal(plain.begin(), plain.end(), begin)) << count;
+    at += count;
+  }
+}
+
+TEST(OverProxies, ACommunicatorIsMadeOfNamedComponentsOrOfAllOfAType) {
+  msg::testing::LocalGroup group(
+      [](loop::Loop& loop) { return drivers::make_inproc_driver(loop); });
+  std::vector<std::thread> threads;
+  for (const std::string name : {"learner_2", "learner_0", "learner_1"}) {
+    threads.emplace_back([&group, name] {
+      const auto proxy = group.join(name, {{.type = "learner", .count = 2}});
+      auto typed = Communicator::over_type(*proxy, "all", "learner", 3, {}, 60s);
+      ASSERT_TRUE(typed) << typed.error().describe();
+      EXPECT_EQ("learner_" + std::to_string((*typed)->rank()), name);
+      EXPECT_EQ((*typed)->member(1), "learner_1");
+      std::vector<std::int64_t> sum{(*typed)->rank()};
+      ASSERT_TRUE((*typed)->all_reduce(sum, sum, Reduction::sum));
+      EXPECT_EQ(sum[0], 3);
+      if (name != "learner_1") {
+        auto two = Communicator::over(*proxy, "two", {"learner_2", "learner_0"}, {}, 60s);
+        ASSERT_TRUE(two) << two.error().describe();
+        EXPECT_EQ((*two)->rank(), name == "learner_2" ? 0U : 1U);
+        ASSERT_TRUE((*two)->barrier());
+      } else {
+        const auto stranger = Communicator::over(*proxy, "two", {"learner_2", "learner_0"});
+        EXPECT_EQ(stranger.error().code(), Code::invalid);
+      }
+      ASSERT_TRUE((*typed)->barrier());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

@@ -1,0 +1,236 @@
+#include "tests/collectives/cases.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "tests/collectives/oracle.h"
+
+namespace muster::tests {
+namespace {
+
+using Kind = Reduction::Kind;
+using Value = std::function<double(std::uint64_t)>;
+
+Reduction reduction_of(Kind kind, Element element) {
+  if (kind != Kind::user) return kind;
+  return Reduction::user(
+      [element](const void* left, const void* right, void* to, std::size_t count) {
+        // Adds, by way of bytes: good for all types whose sums stay below 256.
+        const std::size_t size = size_of(element);
+        for (std::size_t i = 0; i < count; ++i) {
+          if (element == Element::f64) {
+            static_cast<double*>(to)[i] =
+                static_cast<const double*>(left)[i] + static_cast<const double*>(right)[i];
+          } else if (element == Element::f32) {
+            static_cast<float*>(to)[i] =
+                static_cast<const float*>(left)[i] + static_cast<const float*>(right)[i];
+          } else {
+            const auto* const l = static_cast<const std::uint8_t*>(left) + i * size;
+            const auto* const r = static_cast<const std::uint8_t*>(right) + i * size;
+            auto* const out = static_cast<std::uint8_t*>(to) + i * size;
+            for (std::size_t byte = 0; byte < size; ++byte) {
+              out[byte] = static_cast<std::uint8_t>(l[byte] + r[byte]);
+            }
+          }
+        }
+      },
+      Reduction::Order::of_ranks);
+}
+
+std::uint64_t before(const std::vector<std::uint64_t>& counts, Rank rank) {
+  return std::accumulate(counts.begin(), counts.begin() + rank, std::uint64_t{0});
+}
+
+// Both ways of calling, made one.
+Result<Outcome> settled(Result<Outcome> outcome) { return outcome; }
+Result<Outcome> settled(loop::Future<Outcome> future) { return future.get(); }
+
+#define CALL(name, ...) \
+  (one.is_future ? settled(all.i##name(__VA_ARGS__)) : settled(all.name(__VA_ARGS__)))
+
+// One call of one rank.
+class Caller {
+ public:
+  Caller(const Case& case_, Communicator& communicator)
+      : one(case_),
+        all(communicator),
+        me(communicator.rank()),
+        ranks(communicator.size()),
+        count(case_.counts[0]),
+        total(before(case_.counts, ranks)),
+        mine(case_.counts[me]),
+        offset(before(case_.counts, me)),
+        reduction(reduction_of(case_.kind, case_.element)),
+        own([this](std::uint64_t i) { return number_of(me, i); }) {}
+
+  Checked run() {
+    switch (one.operation) {
+      case Operation::barrier: return {CALL(barrier), ""};
+      case Operation::broadcast: return broadcast();
+      case Operation::scatter: return scatter();
+      case Operation::gather:
+      case Operation::all_gather: return gather();
+      case Operation::reduce:
+      case Operation::all_reduce: return reduce();
+      case Operation::reduce_scatter: return reduce_scatter();
+      case Operation::all_to_all: return all_to_all();
+    }
+    return {Outcome{}, "unknown"};
+  }
+
+ private:
+  // `wanted` numbers from `at` on.
+  Checked check(Result<Outcome> outcome, const Numbers& got, const Value& value,
+                std::uint64_t at = 0, std::uint64_t wanted = UINT64_MAX) const {
+    Checked checked{std::move(outcome), ""};
+    if (!checked.outcome) return checked;
+    for (std::uint64_t i = 0; i < std::min(wanted, got.size()); ++i) {
+      if (got[at + i] == value(i)) continue;
+      checked.wrong = text_of(one) + " rank " + std::to_string(me) + " of " +
+                      std::to_string(ranks) + " at " + std::to_string(i) + ": " +
+                      std::to_string(got[at + i]) + ", not " + std::to_string(value(i));
+      break;
+    }
+    return checked;
+  }
+
+  Checked broadcast() {
+    Numbers data(one.element, count, own);
+    Result<Outcome> done = CALL(broadcast, data.output(), one.root);
+    return check(std::move(done), data, [&](auto i) { return number_of(one.root, i); });
+  }
+
+  Checked scatter() {
+    const Numbers whole(one.element, me == one.root ? total : 0, own);
+    Numbers block(one.element, mine);
+    Result<Outcome> done =
+        one.is_uneven ? CALL(scatter_v, whole.input(), one.counts, block.output(), one.root)
+                      : CALL(scatter, whole.input(), block.output(), one.root);
+    return check(std::move(done), block, [&](auto i) { return number_of(one.root, offset + i); });
+  }
+
+  Checked gather() {
+    const bool gets = one.operation == Operation::all_gather || me == one.root;
+    Numbers whole(one.element, gets ? total : 0, [&](auto i) {
+      return i >= offset && i < offset + mine ? own(i - offset) : 99.0;
+    });
+    const Numbers block(one.element, mine, own);
+    const Input from = one.is_in_place && gets ? Input(whole.part(offset, mine)) : block.input();
+    Result<Outcome> done = Outcome{};
+    if (one.operation == Operation::gather) {
+      done = one.is_uneven ? CALL(gather_v, from, whole.output(), one.counts, one.root)
+                           : CALL(gather, from, whole.output(), one.root);
+    } else {
+      done = one.is_uneven ? CALL(all_gather_v, from, whole.output(), one.counts)
+                           : CALL(all_gather, from, whole.output());
+    }
+    Rank rank = 0;  // Whose block it is: they are looked at in order.
+    std::uint64_t begin = 0;
+    return check(std::move(done), whole, [&, rank, begin](auto i) mutable {
+      while (i >= begin + one.counts[rank]) begin += one.counts[rank++];
+      return number_of(rank, i - begin);
+    });
+  }
+
+  Checked reduce() {
+    const bool gets = one.operation == Operation::all_reduce || me == one.root;
+    Numbers from(one.element, count, own);
+    Numbers to(one.element, gets ? count : 0);
+    Numbers& result = one.is_in_place && gets ? from : to;
+    Result<Outcome> done = one.operation == Operation::all_reduce
+                               ? CALL(all_reduce, from.input(), result.output(), reduction)
+                               : CALL(reduce, from.input(), result.output(), reduction, one.root);
+    return check(
+        std::move(done), result, [&](auto i) { return reduced(one.kind, one.element, ranks, i); },
+        0, gets ? count : 0);
+  }
+
+  Checked reduce_scatter() {
+    Numbers whole(one.element, total, own);
+    Numbers block(one.element, mine);
+    const Output to = one.is_in_place ? whole.part(offset, mine) : block.output();
+    Result<Outcome> done = one.is_uneven
+                               ? CALL(reduce_scatter_v, whole.input(), one.counts, to, reduction)
+                               : CALL(reduce_scatter, whole.input(), to, reduction);
+    return check(
+        std::move(done), one.is_in_place ? whole : block,
+        [&](auto i) { return reduced(one.kind, one.element, ranks, offset + i); },
+        one.is_in_place ? offset : 0, mine);
+  }
+
+  // What rank `from` sends to each: counts[(from + to) % n].
+  std::vector<std::uint64_t> sends_of(Rank from) const {
+    std::vector<std::uint64_t> sends;
+    for (Rank to = 0; to < ranks; ++to) sends.push_back(one.counts[(from + to) % ranks]);
+    return sends;
+  }
+
+  Checked all_to_all() {
+    const std::vector<std::uint64_t> sends = sends_of(me);
+    const std::vector<std::uint64_t>& receives = sends;  // It is the same both ways.
+    Numbers from(one.element, before(sends, ranks), own);
+    Numbers to(one.element, before(receives, ranks));
+    Numbers& result = one.is_in_place && !one.is_uneven ? from : to;
+    Result<Outcome> done = one.is_uneven
+                               ? CALL(all_to_all_v, from.input(), sends, result.output(), receives)
+                               : CALL(all_to_all, from.input(), result.output());
+    std::vector<double> expected;
+    for (Rank other = 0; other < ranks; ++other) {
+      const std::uint64_t begin = before(sends_of(other), me);
+      for (std::uint64_t i = 0; i < receives[other]; ++i) {
+        expected.push_back(number_of(other, begin + i));
+      }
+    }
+    return check(std::move(done), result, [&](auto i) { return expected[i]; });
+  }
+
+  const Case& one;
+  Communicator& all;
+  const Rank me;
+  const Rank ranks;
+  const std::uint64_t count;
+  const std::uint64_t total;
+  const std::uint64_t mine;
+  const std::uint64_t offset;
+  const Reduction reduction;
+  const Value own;
+};
+#undef CALL
+
+}  // namespace
+
+void set_counts(Case& one, Rank ranks, std::uint64_t count) {
+  one.counts.clear();
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    one.counts.push_back(one.is_uneven ? (count + rank * 13) % (count + 1) : count);
+  }
+}
+
+Case draw(std::minstd_rand& random, Rank ranks) {
+  Case made;
+  made.operation = collectives::kOperations[random() % collectives::kOperations.size()];
+  made.element = collectives::kElements[random() % collectives::kElements.size()];
+  made.kind = static_cast<Kind>(random() % 8);
+  const bool is_half = made.element == Element::f16 || made.element == Element::bf16;
+  if (made.kind == Kind::user && is_half) made.kind = Kind::sum;
+  made.root = random() % ranks;
+  made.is_uneven = random() % 3 == 0;
+  made.is_in_place = random() % 4 == 0;
+  made.is_future = random() % 4 == 0;
+  const std::uint64_t count = kCounts[random() % std::size(kCounts)];
+  set_counts(made, ranks, count);
+  return made;
+}
+
+std::string text_of(const Case& one) {
+  return std::string(name(one.operation)) + " " + std::string(name(one.element)) + " " +
+         std::string(name(one.kind)) + " root " + std::to_string(one.root) + " of " +
+         std::to_string(one.counts[0]) + (one.is_uneven ? " uneven" : "") +
+         (one.is_in_place ? " in place" : "") + (one.is_future ? " future" : "");
+}
+
+Checked run(const Case& one, Communicator& all) { return Caller(one, all).run(); }
+
+}  // namespace muster::tests

@@ -1,0 +1,262 @@
+// Each rank dies, or stands still, before each event of each operation and plan.
+//
+// Under virtual time, over the code that real ranks run. Who returns a result
+// has the right one, whoever else died; everybody ends, in time, and names the
+// lost; and the survivors go on together.
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "muster/collectives/choices.h"
+#include "tests/collectives/cases.h"
+#include "tests/collectives/sim_ranks.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kSegment = 64;  // Bytes: a few of them for each operation.
+
+// Of each plan, so many moments in each run; all of them where this is built for
+// the label `long`.
+#ifdef MUSTER_ALL_MOMENTS
+constexpr std::uint64_t kMoments = UINT64_MAX;
+#else
+constexpr std::uint64_t kMoments = 8;
+#endif
+
+struct Moment {
+  Rank rank;
+  std::uint64_t event;
+};
+
+// Spread over all, and otherwise for each `seed`.
+std::vector<Moment> moments(Rank ranks, std::uint64_t events, std::uint64_t seed) {
+  const std::uint64_t all = ranks * events;
+  const std::uint64_t stride = std::max<std::uint64_t>(all / kMoments, 1);
+  std::vector<Moment> chosen;
+  for (std::uint64_t i = seed % stride; i < all; i += stride) {
+    chosen.push_back({static_cast<Rank>(i % ranks), i / ranks});
+  }
+  return chosen;
+}
+
+struct Scenario {
+  Operation operation;
+  Algorithm algorithm;
+  Rank ranks;
+  std::uint64_t count = 40;
+
+  Case as_case() const {
+    Case one;
+    one.operation = operation;
+    one.root = ranks - 1;
+    set_counts(one, ranks, count);
+    return one;
+  }
+  std::string text() const {
+    return std::string(name(operation)) + " " + std::string(name(algorithm)) + " " +
+           std::to_string(ranks);
+  }
+};
+
+// All that pass messages.
+std::vector<Scenario> scenarios(Rank ranks) {
+  std::vector<Scenario> all;
+  for (const Operation operation : kOperations) {
+    for (const Algorithm algorithm : kAlgorithms) {
+      const Scenario one{operation, algorithm, ranks};
+      if (is_possible_on(Ground::links, algorithm) &&
+          is_possible(Shape::equal(operation, ranks, 0, one.count), algorithm)) {
+        all.push_back(one);
+      }
+    }
+  }
+  return all;
+}
+
+class Rounds {
+ public:
+  explicit Rounds(const Scenario& scenario)
+      : scenario_(scenario),
+        one_(scenario.as_case()),
+        table_(*ChoiceTable::make({{.ground = Ground::links,
+                                    .operation = scenario.operation,
+                                    .ranks = 2,
+                                    .bytes = UINT64_MAX,
+                                    .algorithm = scenario.algorithm,
+                                    .segment = kSegment}})) {}
+
+  SimRanks::Tweak tweak() const {
+    return [this](CommunicatorOptions& options) { options.choices = &table_; };
+  }
+  // One round in peace; how many events it has.
+  std::uint64_t events() const {
+    SimRanks ranks(scenario_.ranks, 1, tweak());
+    std::uint64_t events = 0;
+    EXPECT_TRUE(ranks.run(
+        [&](Rank, Communicator& all) {
+          const Checked checked = run(one_, all);
+          EXPECT_TRUE(checked.outcome) << scenario_.text();
+          EXPECT_EQ(checked.wrong, "");
+        },
+        [&](std::uint64_t event) { events = event + 1; }));
+    return events;
+  }
+
+  void kill(Rank victim, std::uint64_t when, bool quietly) const {
+    SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) + " before event " +
+                 std::to_string(when) + (quietly ? " quietly" : ""));
+    SimRanks ranks(scenario_.ranks, 1, tweak());
+    std::vector<bool> has_result(scenario_.ranks);
+    TimePoint killed{};
+    // A death is told at once. Silence lasts, and is looked for each second.
+    const Duration bound = quietly ? 4s : 1s;
+    const bool has_ended = ranks.run(
+        [&](Rank rank, Communicator& all) {
+          const Checked checked = run(one_, all);
+          if (!ranks.is_alive(rank)) return;
+          EXPECT_EQ(checked.wrong, "");
+          has_result[rank] = checked.outcome.has_value();
+          if (!checked.outcome) expect_named(checked.outcome.error(), victim);
+          if (killed != TimePoint{}) {
+            EXPECT_LE(ranks.now() - killed, bound);
+          }
+        },
+        [&](std::uint64_t event) {
+          if (event != when) return;
+          killed = ranks.now();
+          ranks.kill(victim, quietly);
+        });
+    EXPECT_TRUE(has_ended);
+    if (killed != TimePoint{}) go_on_without(ranks, victim);
+  }
+
+  // Shorter than what is taken for a loss: nothing is to be seen of it.
+  void stop(Rank rank, std::uint64_t when) const {
+    SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(rank) + " stops before event " +
+                 std::to_string(when));
+    SimRanks ranks(scenario_.ranks, 1, tweak());
+    TimePoint goes_on = kForever;
+    EXPECT_TRUE(ranks.run(
+        [&](Rank, Communicator& all) {
+          const Checked checked = run(one_, all);
+          EXPECT_TRUE(checked.outcome) << checked.outcome.error().describe();
+          EXPECT_EQ(checked.wrong, "");
+        },
+        [&](std::uint64_t event) {
+          if (event == when) {
+            ranks.stop(rank);
+            goes_on = ranks.now() + 1s;
+          }
+          if (ranks.now() < goes_on) return;
+          ranks.let_go_on(rank);
+          goes_on = kForever;
+        }));
+  }
+
+ private:
+  static void expect_named(const Error& error, Rank victim) {
+    EXPECT_EQ(error.code(), Code::unavailable) << error.describe();
+    EXPECT_NE(error.message().find("rank " + std::to_string(victim)), std::string::npos)
+        << error.describe();
+  }
+
+  // Who has a result hears of the loss at its next call. More than half are left.
+  void go_on_without(SimRanks& ranks, Rank victim) const {
+    EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+      const auto next = all.barrier();
+      EXPECT_FALSE(next);
+      if (!next) expect_named(next.error(), victim);
+      auto left = all.shrink(30s);
+      if (scenario_.ranks == 2 && !left) return;  // The other half may live as well.
+      ASSERT_TRUE(left) << left.error().describe();
+      EXPECT_EQ((*left)->size(), scenario_.ranks - 1);
+      std::vector<std::int32_t> ones{1, 1};
+      const auto sum = (*left)->all_reduce(ones, ones, Reduction::sum);
+      EXPECT_TRUE(sum) << sum.error().describe();
+      EXPECT_EQ(ones[0], static_cast<std::int32_t>(scenario_.ranks - 1));
+      // Nobody leaves before all have been here.
+      EXPECT_TRUE((*left)->barrier());
+    }));
+  }
+
+  Scenario scenario_;
+  Case one_;
+  ChoiceTable table_;
+};
+
+class Kills : public ::testing::TestWithParam<Rank> {};
+INSTANTIATE_TEST_SUITE_P(OfEachRank, Kills, ::testing::Values(2U, 3U, 4U),
+                         [](const auto& one) { return "Of" + std::to_string(one.param); });
+
+TEST_P(Kills, AtEachEventOfEachPlanLeaveNoWrongResultAndNobodyWaiting) {
+  std::uint64_t seed = 0;
+  for (const Scenario& scenario : scenarios(GetParam())) {
+    const Rounds rounds(scenario);
+    const std::uint64_t events = rounds.events();
+    ASSERT_GT(events, 1U);
+    for (const auto& [victim, when] : moments(scenario.ranks, events, ++seed * 7)) {
+      rounds.kill(victim, when, (when + victim) % 4 == 0);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Kills, AreNotWhatAPauseIsTakenFor) {
+  std::uint64_t seed = 0;
+  for (const Scenario& scenario : scenarios(GetParam())) {
+    const Rounds rounds(scenario);
+    for (const auto& [rank, when] : moments(scenario.ranks, rounds.events(), ++seed * 5)) {
+      rounds.stop(rank, when);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Every contribution is a power of two, so that a sum tells whose are in.
+TEST(ElasticKills, GiveAllSurvivorsTheSameSumOverTheSameContributors) {
+  constexpr std::uint64_t kStep = kMoments == UINT64_MAX ? 1 : 5;
+  for (const Rank size : {3U, 4U}) {
+    for (std::uint64_t when = kStep == 1 ? 0 : size, is_over = 0; is_over == 0; when += kStep) {
+      for (Rank victim = 0; victim < size; ++victim) {
+        SCOPED_TRACE(std::to_string(size) + " ranks, " + std::to_string(victim) +
+                     " dies before event " + std::to_string(when));
+        SimRanks ranks(size, 1, [](auto& options) { options.manners.elastic = true; });
+        std::vector<std::vector<Rank>> sets(size);
+        bool has_died = false;
+        EXPECT_TRUE(ranks.run(
+            [&](Rank rank, Communicator& all) {
+              for (int round = 0; round < 2; ++round) {
+                std::vector<std::int32_t> mine(3, 1 << rank);
+                const auto done = all.all_reduce(mine, mine, Reduction::sum);
+                if (!ranks.is_alive(rank)) return;
+                ASSERT_TRUE(done) << done.error().describe();
+                std::int32_t sum = 0;
+                for (const Rank one : *done->contributors) sum += 1 << one;
+                EXPECT_EQ(mine, std::vector<std::int32_t>(3, sum));
+                sets[rank].push_back(static_cast<Rank>(sum));
+              }
+            },
+            [&](std::uint64_t event) {
+              if (event != when) return;
+              has_died = true;
+              ranks.kill(victim);
+            }));
+        for (Rank rank = 0; rank < size; ++rank) {
+          const Rank other = (victim + 1) % size;
+          if (rank != victim) {
+            EXPECT_EQ(sets[rank], sets[other]);
+          }
+        }
+        if (!has_died) is_over = 1;
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -1,0 +1,22 @@
+// The rounds of death_test.cpp, 500 of them.
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/adders.h"
+
+namespace muster::tests {
+namespace {
+
+// So many processes at a time that several can run beside each other.
+class FiveHundredRounds : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(InTens, FiveHundredRounds, ::testing::Range(0U, 50U));
+
+TEST_P(FiveHundredRounds, OfFourToEightProcessesEndWellForTheSurvivors) {
+  for (unsigned seed = 1000 + GetParam() * 10; seed < 1010 + GetParam() * 10; ++seed) {
+    play_round(seed);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

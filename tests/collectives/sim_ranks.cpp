@@ -1,0 +1,161 @@
+#include "tests/collectives/sim_ranks.h"
+
+#include <chrono>
+#include <utility>
+
+#include "muster/base/check.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using loop::testing::Fiber;
+
+constexpr std::string_view kName = "sim";
+
+// Stacks are made once: there are thousands of runs.
+Fiber& fiber_of(Rank rank) {
+  static std::vector<std::unique_ptr<Fiber>> fibers;
+  while (fibers.size() <= rank) fibers.push_back(std::make_unique<Fiber>());
+  return *fibers[rank];
+}
+
+net::testing::SimOptions options_with(std::uint64_t seed) {
+  net::testing::SimOptions options;
+  options.seed = seed;
+  return options;
+}
+
+}  // namespace
+
+bool SimRanks::Member::wait_until(loop::Loop& loop, const std::function<bool()>& done,
+                                  TimePoint deadline) {
+  done_ = &done;
+  deadline_ = deadline;
+  // Time does not jump over the deadline.
+  loop::Timer alarm([] {});
+  if (deadline != kForever) {
+    const loop::Turn turn(loop);
+    loop.start(alarm, deadline);
+  }
+  if (!may_go_on()) {
+    loop::virtual_thread = nullptr;
+    fiber_.pause();
+    loop::virtual_thread = this;
+  }
+  const loop::Turn turn(loop);
+  loop.stop(alarm);
+  done_ = nullptr;
+  return done();
+}
+
+bool SimRanks::Member::may_go_on() const {
+  if (done_ == nullptr) return true;
+  const loop::Turn turn(ranks_.net_.loop());
+  return (*done_)() || ranks_.now() >= deadline_;
+}
+
+bool SimRanks::Member::go_on() {
+  if (!may_go_on()) return false;
+  loop::virtual_thread = this;
+  fiber_.resume();
+  loop::virtual_thread = nullptr;
+  return true;
+}
+
+SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak)
+    : net_(options_with(seed)), registry_(net_.loop()) {
+  for (Rank rank = 0; rank < size; ++rank) {
+    auto member = std::make_unique<Member>(*this, fiber_of(rank));
+    member->host = "host_" + std::to_string(rank);
+    member->driver = net_.driver(member->host);
+    members_.push_back(std::move(member));
+  }
+  join_all(tweak);
+}
+
+SimRanks::~SimRanks() {
+  for (const auto& member : members_) member->communicator.reset();
+  const loop::Turn turn(net_.loop());
+  for (const auto& member : members_) member->driver.reset();
+}
+
+CommunicatorOptions SimRanks::options(Rank rank, const Tweak& tweak) {
+  CommunicatorOptions options;
+  options.name = kName;
+  options.size = size();
+  options.rank = rank;
+  options.registry = &registry_;
+  options.drivers = {members_[rank]->driver.get()};
+  options.token.assign(32, std::byte{7});
+  options.listen = {"sim://" + members_[rank]->host + "/rank"};
+  options.manners.deadline = 20s;
+  if (tweak) tweak(options);
+  return options;
+}
+
+void SimRanks::join_all(const Tweak& tweak) {
+  for (Rank rank = 0; rank < size(); ++rank) {
+    members_[rank]->start([this, rank, &tweak] {
+      auto joined = Communicator::join(net_.loop(), options(rank, tweak), 60s);
+      MUSTER_CHECK(joined.has_value(), joined ? "" : joined.error().message());
+      members_[rank]->communicator = *std::move(joined);
+    });
+  }
+  MUSTER_CHECK(run_all(true, {}), "all come to join");
+}
+
+bool SimRanks::run(const Body& body, const std::function<void(std::uint64_t)>& before) {
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (!is_alive(rank)) continue;
+    members_[rank]->start([this, rank, &body] { body(rank, (*this)[rank]); });
+  }
+  const bool has_ended = run_all(true, before);
+  // The dead are far from others by now. What they hold is given back.
+  return run_all(false, {}) && has_ended;
+}
+
+bool SimRanks::go_on(bool is_alive, bool& is_over) {
+  bool has_moved = false;
+  is_over = true;
+  for (const auto& member : members_) {
+    if (member->is_alive != is_alive || member->has_ended()) continue;
+    has_moved = member->go_on() || has_moved;
+    is_over = is_over && member->has_ended();
+  }
+  return has_moved;
+}
+
+bool SimRanks::run_all(bool is_alive, const std::function<void(std::uint64_t)>& before) {
+  const TimePoint limit = now() + 1h;
+  std::uint64_t event = 0;
+  for (bool is_over = false;;) {
+    const bool has_moved = go_on(is_alive, is_over);
+    if (is_over) return true;
+    if (has_moved) continue;
+    if (before) before(event++);
+    if (!net_.step() || now() > limit) return false;
+  }
+}
+
+void SimRanks::kill(Rank rank, bool quietly) {
+  Member& member = *members_[rank];
+  member.is_alive = false;
+  if (quietly) return net_.switch_off(member.host);
+  net_.crash(member.host);
+  registry_.crash(kName, member.communicator->member(rank));
+}
+
+void SimRanks::stop(Rank rank) {
+  for (Rank other = 0; other < size(); ++other) {
+    if (other != rank) net_.part(members_[rank]->host, members_[other]->host);
+  }
+}
+
+void SimRanks::let_go_on(Rank rank) {
+  for (Rank other = 0; other < size(); ++other) {
+    if (other != rank) net_.join(members_[rank]->host, members_[other]->host);
+  }
+}
+
+}  // namespace muster::tests

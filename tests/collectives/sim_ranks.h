@@ -1,0 +1,92 @@
+// SimRanks: a communicator over a simulated network, under virtual time.
+//
+// Every rank has a host of its own and runs on a fiber, with the very code that
+// threads run: it blocks, and time goes on when all do. A run with the same
+// seed is the same run, event by event.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/collectives/communicator.h"
+#include "muster/loop/testing/fiber.h"
+#include "muster/loop/timers.h"
+#include "muster/loop/virtual_thread.h"
+#include "muster/msg/testing/fake_registry.h"
+#include "muster/net/testing/sim_net.h"
+
+namespace muster::tests {
+
+using namespace collectives;  // NOLINT(google-build-using-namespace): a test of it alone.
+
+class SimRanks {
+ public:
+  using Tweak = std::function<void(CommunicatorOptions&)>;
+  using Body = std::function<void(Rank, Communicator&)>;
+
+  // All have joined.
+  SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak = {});
+  ~SimRanks();
+  SimRanks(const SimRanks&) = delete;
+  SimRanks& operator=(const SimRanks&) = delete;
+
+  Rank size() const { return static_cast<Rank>(members_.size()); }
+  Communicator& operator[](Rank rank) { return *members_[rank]->communicator; }
+  net::testing::SimNet& net() { return net_; }
+  TimePoint now() const { return net_.now(); }
+
+  // Runs `body` for every rank that lives, until all who then live have ended.
+  // Before each event `before` is told its number. False if that takes more
+  // than an hour of virtual time.
+  [[nodiscard]] bool run(const Body& body, const std::function<void(std::uint64_t)>& before = {});
+
+  // Its process dies: at once and with all that it had not delivered. Quietly:
+  // the whole host, and nobody is told.
+  void kill(Rank rank, bool quietly = false);
+  bool is_alive(Rank rank) const { return members_[rank]->is_alive; }
+  // Nothing reaches it, and nothing comes from it, until it is let go on.
+  void stop(Rank rank);
+  void let_go_on(Rank rank);
+
+ private:
+  // One rank, and what it waits for.
+  class Member final : public loop::VirtualThread {
+   public:
+    Member(SimRanks& ranks, loop::testing::Fiber& fiber) : ranks_(ranks), fiber_(fiber) {}
+    bool wait_until(loop::Loop& loop, const std::function<bool()>& done,
+                    TimePoint deadline) override;
+    void start(std::function<void()> work) { fiber_.start(std::move(work)); }
+    bool has_ended() const { return fiber_.has_ended(); }
+    // Runs until it has to wait. False if it has to wait still.
+    bool go_on();
+
+    std::string host;
+    std::unique_ptr<net::Driver> driver;
+    std::unique_ptr<Communicator> communicator;
+    bool is_alive = true;
+
+   private:
+    bool may_go_on() const;
+
+    SimRanks& ranks_;
+    loop::testing::Fiber& fiber_;
+    const std::function<bool()>* done_ = nullptr;
+    TimePoint deadline_{};
+  };
+
+  CommunicatorOptions options(Rank rank, const Tweak& tweak);
+  void join_all(const Tweak& tweak);
+  // Runs those whose life is `is_alive`; false if they have to wait still.
+  bool go_on(bool is_alive, bool& is_over);
+  bool run_all(bool is_alive, const std::function<void(std::uint64_t)>& before);
+
+  net::testing::SimNet net_;
+  msg::testing::FakeRegistry registry_;
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+}  // namespace muster::tests

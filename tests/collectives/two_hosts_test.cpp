@@ -1,0 +1,154 @@
+// Ranks on two hosts: shared memory on each, TLS over TCP between one leader each.
+//
+// The hosts are network namespaces. Shared memory finds its peers by names that
+// belong to a namespace, so that none is found across.
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/adders.h"
+#include "tests/collectives/cases.h"
+#include "tests/collectives/two_spaces.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using net::testing::ChildProcess;
+
+// Ranks take turns between the hosts, so that neighbours never share one.
+int host_of(Rank rank) { return static_cast<int>(rank % 2); }
+
+CrowdOptions crowd_over(const TwoSpaces& spaces, Rank size) {
+  CrowdOptions options;
+  options.size = size;
+  options.way = "hosts";
+  for (Rank rank = 0; rank < size; ++rank) {
+    options.spaces.push_back(spaces.name(host_of(rank)));
+    options.addresses.push_back(TwoSpaces::address(host_of(rank)));
+  }
+  return options;
+}
+
+class TwoHosts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!spaces.is_made()) GTEST_SKIP() << "this needs root and iproute2, to make namespaces";
+  }
+  TwoSpaces spaces;
+};
+
+// What every rank of a test of operations does, in order.
+std::vector<Case> cases(Rank ranks) {
+  std::vector<Case> all;
+  for (const Operation operation : kOperations) {
+    for (const std::uint64_t count : {1UL, 3000UL, 150000UL}) {
+      for (const bool is_uneven : {false, true}) {
+        Case one;
+        one.operation = operation;
+        one.element = is_uneven ? Element::i32 : Element::f32;
+        one.kind = is_uneven ? Reduction::Kind::mean : Reduction::Kind::sum;
+        one.root = static_cast<Rank>(count % ranks);
+        one.is_uneven = is_uneven;
+        one.is_in_place = count == 3000;
+        set_counts(one, ranks, count);
+        all.push_back(one);
+      }
+    }
+  }
+  std::minstd_rand random(17);
+  for (int i = 0; i < 20; ++i) all.push_back(draw(random, ranks));
+  return all;
+}
+
+// folder, namespace, address, size, rank
+MUSTER_ROLE(worker) {
+  const std::vector<std::string>& given = parent.arguments;
+  enter_space(given[1]);
+  const Rig rig(given[0], "hosts", given[2]);
+  auto all = Communicator::join(
+      *rig.loop,
+      rig.options(static_cast<Rank>(std::stoul(given[3])), static_cast<Rank>(std::stoul(given[4]))),
+      60s);
+  if (!all) return 3;
+  for (const Case& one : cases((*all)->size())) {
+    const Checked checked = run(one, **all);
+    if (checked.outcome && checked.wrong.empty()) continue;
+    parent.pipe.write_line(
+        checked.outcome ? checked.wrong : text_of(one) + ": " + checked.outcome.error().describe());
+    return 4;
+  }
+  parent.pipe.write_line("right");
+  if (!parent.pipe.read_line()) return 5;
+  std::vector<float> many(std::size_t{1} << 20, 1.0F);
+  if (!(*all)->all_reduce(many, many, Reduction::sum) || !(*all)->barrier()) return 6;
+  parent.pipe.write_line("added");
+  return parent.pipe.read_line() ? 0 : 7;
+}
+
+TEST_F(TwoHosts, GiveWhatAPlainLoopGivesAndEachByteCrossesOnce) {
+  constexpr Rank kSize = 5;  // Three here, two there.
+  const registries::embedded::TestFolder folder;
+  std::vector<std::unique_ptr<ChildProcess>> ranks;
+  for (Rank rank = 0; rank < kSize; ++rank) {
+    auto child = ChildProcess::start(
+        "worker", {folder.path(), spaces.name(host_of(rank)), TwoSpaces::address(host_of(rank)),
+                   std::to_string(kSize), std::to_string(rank)});
+    ASSERT_TRUE(child);
+    ranks.push_back(*std::move(child));
+  }
+  const auto expect_all = [&](const std::string& word) {
+    for (const auto& rank : ranks) {
+      const auto line = rank->pipe().read_line();
+      EXPECT_EQ(line ? *line : line.error().describe(), word);
+    }
+  };
+  expect_all("right");
+  const std::uint64_t before = spaces.bytes_sent(ranks[0]->pid());
+  for (const auto& rank : ranks) rank->pipe().write_line("go");
+  expect_all("added");
+  const std::uint64_t sent = spaces.bytes_sent(ranks[0]->pid()) - before;
+  // Half of the sum goes there to be added to, the other half as the result.
+  constexpr std::uint64_t kBytes = std::uint64_t{4} << 20;
+  EXPECT_GT(sent, kBytes * 9 / 10);
+  EXPECT_LT(sent, kBytes * 3 / 2) << "more than the leaders talk across";
+  for (const auto& rank : ranks) {
+    rank->pipe().write_line("go");
+    EXPECT_EQ(*rank->wait(), 0);
+  }
+}
+
+class DeathOnTwoHosts : public TwoHosts, public ::testing::WithParamInterface<Rank> {};
+INSTANTIATE_TEST_SUITE_P(Of, DeathOnTwoHosts, ::testing::Values(0U, 1U, 3U), [](const auto& one) {
+  return std::string(one.param < 2 ? "Leader" : "Follower") + std::to_string(one.param);
+});
+
+TEST_P(DeathOnTwoHosts, IsToldToAllWhoGoOnWithoutIt) {
+  const Rank victim = GetParam();
+  CrowdOptions options = crowd_over(spaces, 5);
+  options.count = 60000;
+  options.report_after = std::vector<std::uint64_t>(5);
+  options.report_after[victim] = 4;
+  Crowd ranks(options);
+  ranks.await_report(victim);
+  ranks[victim].signal(SIGKILL);
+  const TimePoint killed = system_clock().now();
+  for (Rank rank = 0; rank < 5; ++rank) {
+    if (rank == victim) continue;
+    const std::string error = ranks.line(rank);
+    EXPECT_NE(error.find("rank " + std::to_string(victim)), std::string::npos) << error;
+  }
+  EXPECT_LT(system_clock().now() - killed, 10s);
+  for (Rank rank = 0; rank < 5; ++rank) {
+    if (rank != victim) {
+      EXPECT_EQ(ranks.line(rank), "left 4 done");
+    }
+  }
+  for (Rank rank = 0; rank < 5; ++rank) {
+    if (rank != victim) ranks.finish(rank);
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

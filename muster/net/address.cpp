@@ -59,6 +59,9 @@ Result<Address> Address::parse(std::string_view text) {
     rest.remove_prefix(end);
   }
   if (address.host.empty()) return invalid(text, "a host is missing");
+  if (address.host.find_first_of("[]") != std::string::npos) {
+    return invalid(text, "a host has no brackets inside");
+  }
   if (!rest.starts_with(':')) return invalid(text, "a port is missing");
   rest.remove_prefix(1);
   const std::size_t dash = rest.find('-');

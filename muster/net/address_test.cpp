@@ -19,7 +19,7 @@ TEST(Address, RefusesWhatItCannotReadAndSaysWhy) {
   for (const char* text :
        {"", "tcp", "://x", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x",
         "tcp://h:", "tcp://h:70000", "tcp://[::1:1", "tcp://::1:80", "tcp://h:9-3", "shm://",
-        "tcp://h:9?", "tcp://h?tls=on", "tcp://?tls=on"}) {
+        "tcp://h:9?", "tcp://h?tls=on", "tcp://?tls=on", "tcp://[[1]:0", "tcp://a]:1"}) {
     const Result<Address> address = Address::parse(text);
     ASSERT_FALSE(address) << text;
     EXPECT_EQ(address.error().code(), Code::invalid);

@@ -20,7 +20,7 @@ Subject over(std::string name, const char* fabrics, Sides sides = Sides::togethe
 // The fabrics of an emulated machine with RDMA are tested by tests/rdma.
 MUSTER_DRIVER_SUITE(Ucx, over("posix", "posix,cma"), over("sysv", "sysv", Sides::apart),
                     over("tcp", "tcp", Sides::apart));
-MUSTER_PROCESS_SUITE(Ucx, over("posix", "posix,cma"), over("sysv", "sysv"), over("tcp", "tcp"));
+MUSTER_PROCESS_SUITE(Ucx, over("posix", "posix,cma"), over("tcp", "tcp"));
 MUSTER_LINK_SUITE(Ucx, over("posix", "posix,cma"), over("tcp", "tcp", Sides::apart));
 
 }  // namespace

@@ -4,16 +4,11 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, 
 from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy.typing as npt
+from typing_extensions import Unpack
 
+from muster._how import HowToIsend, HowToMany, HowToOne, HowToRequest
 from muster._replies import ProxyEvent, Replies
-from muster.words import (
-    Answers,
-    Compression,
-    OnLoss,
-    Priority,
-    SessionType,
-    Stage,
-)
+from muster.words import Answers, Compression, Priority, SessionType, Stage
 
 T = TypeVar("T")
 
@@ -147,12 +142,7 @@ class Proxy:
         destination: str | None = None,
         body: Any = None,
         timeout: float | None = None,
-        *,
-        session_type: SessionType | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
-        session_id: Id | str | None = None,
+        **how: Unpack[HowToOne],
     ) -> Message: ...
     @overload
     def isend(
@@ -162,14 +152,8 @@ class Proxy:
         body: Any = None,
         session_type: SessionType | None = None,
         *,
-        timeout: float | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
-        session_id: Id | str | None = None,
-        answers: Answers | None = None,
-        wants_receipt: bool | None = None,
         borrow: Literal[False] = False,
+        **how: Unpack[HowToIsend],
     ) -> Id: ...
     @overload
     def isend(
@@ -179,14 +163,8 @@ class Proxy:
         body: Any = None,
         session_type: SessionType | None = None,
         *,
-        timeout: float | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
-        session_id: Id | str | None = None,
-        answers: Answers | None = None,
-        wants_receipt: bool | None = None,
         borrow: Literal[True],
+        **how: Unpack[HowToIsend],
     ) -> Future[Id]: ...
     def request(
         self,
@@ -195,23 +173,17 @@ class Proxy:
         body: Any = None,
         session_type: SessionType | None = None,
         *,
-        timeout: float | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
-        session_id: Id | str | None = None,
         borrow: bool = False,
+        **how: Unpack[HowToRequest],
     ) -> Future[Message]: ...
     def _scatter(
         self,
         tag: str | Any,
         bodies: Mapping[str, Any] | Iterable[tuple[str, Any]],
         timeout: float | None,
-        session_type: SessionType | None,
-        priority: Priority | None,
-        compression: Compression | None,
-        on_loss: OnLoss | None,
+        *,
         waits: bool,
+        **how: Unpack[HowToMany],
     ) -> Any: ...
     def _broadcast(
         self,
@@ -219,11 +191,9 @@ class Proxy:
         audience: str | None,
         body: Any,
         timeout: float | None,
-        session_type: SessionType | None,
-        priority: Priority | None,
-        compression: Compression | None,
-        on_loss: OnLoss | None,
+        *,
         waits: bool,
+        **how: Unpack[HowToMany],
     ) -> Any: ...
     def reply(
         self,

@@ -12,13 +12,17 @@ from collections.abc import (
     Sequence,
 )
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
 from muster.errors import TimedOutError
-from muster.words import Compression, OnLoss, Priority, SessionType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from muster._how import HowToMany
 
 __all__ = ["Expected", "Proxy", "Reception"]
 
@@ -177,16 +181,10 @@ class Proxy(_core.Proxy):
         tag: str | Any,
         bodies: Mapping[str, Any] | Iterable[tuple[str, Any]],
         timeout: float | None = None,
-        *,
-        session_type: SessionType | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
+        **how: Unpack[HowToMany],
     ) -> Replies:
         """Sends a body to each, and waits for the answers of all."""
-        replies: Replies = self._scatter(
-            tag, bodies, timeout, session_type, priority, compression, on_loss, True
-        )
+        replies: Replies = self._scatter(tag, bodies, timeout, waits=True, **how)
         return replies
 
     def iscatter(
@@ -195,15 +193,10 @@ class Proxy(_core.Proxy):
         bodies: Mapping[str, Any] | Iterable[tuple[str, Any]],
         *,
         timeout: float | None = None,
-        session_type: SessionType | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
+        **how: Unpack[HowToMany],
     ) -> list[Id]:
         """Sends a body to each, and returns the sessions' ids in the same order."""
-        ids: list[Id] = self._scatter(
-            tag, bodies, timeout, session_type, priority, compression, on_loss, False
-        )
+        ids: list[Id] = self._scatter(tag, bodies, timeout, waits=False, **how)
         return ids
 
     def broadcast(
@@ -212,19 +205,13 @@ class Proxy(_core.Proxy):
         audience: str | None = None,
         body: Any = None,
         timeout: float | None = None,
-        *,
-        session_type: SessionType | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
+        **how: Unpack[HowToMany],
     ) -> Replies:
         """Sends one body to all of a type, and waits for the answers of all.
 
         The audience is a type, a pattern of names such as ``worker_*``, or None for everybody.
         """
-        replies: Replies = self._broadcast(
-            tag, audience, body, timeout, session_type, priority, compression, on_loss, True
-        )
+        replies: Replies = self._broadcast(tag, audience, body, timeout, waits=True, **how)
         return replies
 
     def ibroadcast(
@@ -234,15 +221,10 @@ class Proxy(_core.Proxy):
         body: Any = None,
         *,
         timeout: float | None = None,
-        session_type: SessionType | None = None,
-        priority: Priority | None = None,
-        compression: Compression | None = None,
-        on_loss: OnLoss | None = None,
+        **how: Unpack[HowToMany],
     ) -> list[Id]:
         """Sends one body to all of a type, and returns the sessions' ids."""
-        ids: list[Id] = self._broadcast(
-            tag, audience, body, timeout, session_type, priority, compression, on_loss, False
-        )
+        ids: list[Id] = self._broadcast(tag, audience, body, timeout, waits=False, **how)
         return ids
 
     @property

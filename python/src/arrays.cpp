@@ -217,6 +217,7 @@ void bind_arrays(nb::module_& module) {
       [](std::size_t size) {
         Result<WritableBuffer> memory = [&] {
           Runtime& here = runtime();
+          const RuntimeUse use;
           const Unlocked unlocked;
           return here.allocate(size);
         }();

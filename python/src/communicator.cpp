@@ -28,6 +28,7 @@ void join(PyCommunicator* self, const std::string& name, std::uint32_t rank, std
   options.rank = rank;
   options.manners = to_manners(manners);
   Runtime& here = runtime();
+  const RuntimeUse use;
   if (!registry.is_none()) options.registry = registry_at(nb::cast<std::string>(registry));
   const msg::Wait wait = to_wait(timeout);
   Made made = [&] {
@@ -41,6 +42,7 @@ template <class Make>
 std::unique_ptr<PyCommunicator> make_over(nb::handle proxy, Make make) {
   ProxyHandle& handle = *nb::inst_ptr<ProxyHandle>(proxy);
   msg::Proxy& live = handle.live();
+  const RuntimeUse use;
   Made made = [&] {
     const Inside inside(handle);
     return make(live);

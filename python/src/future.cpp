@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "muster/msg/proxy_wait.h"
 #include "notifier.h"
+#include "process.h"
 #include "proxy_handle.h"
 
 namespace muster::python {
@@ -76,6 +77,7 @@ class PyFuture {
         const Inside inside(*nb::inst_ptr<ProxyHandle>(proxy_));
         return msg::internal::wait_for(loop_, wait, done);
       }
+      const RuntimeUse use;
       const Unlocked unlocked;
       return msg::internal::wait_for(loop_, wait, done);
     }();

@@ -14,8 +14,8 @@ namespace muster::python {
 // Needs the lock.
 Runtime& runtime();
 
-// Made with the lock, let go by any thread. While one lives, the runtime stays, even past
-// the interpreter's end: what was made with it holds its loop and its registry.
+// Made with the lock, let go by any thread. While one lives, the runtime stays, even past the
+// interpreter's end: for what holds its loop or registry, and calls that use it without the lock.
 class RuntimeUse {
  public:
   RuntimeUse();

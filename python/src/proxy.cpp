@@ -88,6 +88,7 @@ void make(ProxyHandle* self, const nb::dict& said, bool accepts_pickles, nb::han
           bool waits, nb::handle timeout) {
   msg::ProxyOptions options = to_options(said);
   Runtime& here = runtime();
+  const RuntimeUse use;
   const msg::Wait wait = to_wait(timeout);
   Result<std::unique_ptr<msg::Proxy>> made = [&] {
     const Unlocked unlocked;

@@ -115,6 +115,18 @@ nb::object give_ids(const std::vector<msg::SessionId>& ids) {
   return made;
 }
 
+nb::object wait_for_replies(ProxyHandle& self, const std::vector<msg::SessionId>& ids,
+                            const Keeping& keeping, const msg::Wait& wait) {
+  msg::Proxy& proxy = self.live();
+  Result<msg::Replies> replies = [&] {
+    const Inside inside(self);
+    return proxy.receive_by_id(ids, wait);
+  }();
+  if (!replies) raise(replies.error());
+  wait_until_out(self, keeping, wait);
+  return give(self, *replies);
+}
+
 msg::Draft shared_draft(const ProxyHandle& self, nb::handle tag, nb::handle body,
                         nb::handle session_type, nb::handle priority, nb::handle compression,
                         nb::handle on_loss, const Keeping& keeping) {
@@ -139,15 +151,8 @@ nb::object scatter(ProxyHandle& self, nb::handle tag, nb::handle said, nb::handl
     const Inside inside(self);
     return proxy.iscatter_encoded(draft, std::move(bodies));
   }();
-  if (!ids) raise(ids.error());
-  if (!waits) return give_ids(*ids);
-  Result<msg::Replies> replies = [&] {
-    const Inside inside(self);
-    return proxy.receive_by_id(*ids, wait);
-  }();
-  if (!replies) raise(replies.error());
-  wait_until_out(self, keeping, wait);
-  return give(self, *replies);
+  return waits ? wait_for_replies(self, unwrap(std::move(ids)), keeping, wait)
+               : give_ids(unwrap(std::move(ids)));
 }
 
 nb::object broadcast(ProxyHandle& self, nb::handle tag, nb::handle audience, nb::handle body,
@@ -165,15 +170,8 @@ nb::object broadcast(ProxyHandle& self, nb::handle tag, nb::handle audience, nb:
     const Inside inside(self);
     return proxy.ibroadcast(to, draft);
   }();
-  if (!ids) raise(ids.error());
-  if (!waits) return give_ids(*ids);
-  Result<msg::Replies> replies = [&] {
-    const Inside inside(self);
-    return proxy.receive_by_id(*ids, wait);
-  }();
-  if (!replies) raise(replies.error());
-  wait_until_out(self, keeping, wait);
-  return give(self, *replies);
+  return waits ? wait_for_replies(self, unwrap(std::move(ids)), keeping, wait)
+               : give_ids(unwrap(std::move(ids)));
 }
 
 void reply(ProxyHandle& self, const PyMessage& message, nb::handle body, nb::handle tag,

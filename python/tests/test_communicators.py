@@ -126,10 +126,13 @@ def test_elastic_operations_go_on_and_tell_who_is_in(group: str) -> None:
 
 def test_newcomers_are_taken_in(group: str) -> None:
     program = """
+        gate = muster.Communicator(name + "-gate", rank, size, timeout=30)
         if rank < 2:
             pair = muster.Communicator(name, rank, 2, timeout=30)
+            gate.barrier()
             all = pair.grow(3, 30)
         else:
+            gate.barrier()  # The others have met without this one.
             all = muster.Communicator(name, 2, 3, timeout=30)
         print(all.rank, all.size, all.all_reduce(np.array([rank])).tolist())
         """

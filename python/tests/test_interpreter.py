@@ -21,10 +21,13 @@ from muster import Proxy, SessionType
 NOTE = SessionType.NOTIFICATION
 
 
-def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, *arguments: str, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """A program of its own, which must end by itself."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=2 * PATIENCE,
@@ -168,6 +171,31 @@ def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
         """
     assert (done := run(program, group)).returncode == 0, done
     assert done.stdout == "over\n"
+
+
+def test_the_interpreter_ends_while_threads_are_joining(group: str, tmp_path: Path) -> None:
+    program = """
+        import sys, threading, muster
+        group, folder = sys.argv[1:]
+        calls = [
+            lambda: muster.Proxy(group, "one", expected=["nobody"]),
+            lambda: muster.Proxy(group, "two", expected=["nobody"], registry=folder),
+            lambda: muster.Communicator(group + "-ranks", 0, 2),
+            lambda: muster.Communicator(group + "-ranks", 0, 2, registry=folder),
+            lambda: muster.Communicator.over(proxies[0], "more", [proxies[0].name, "nobody"]),
+        ]
+        proxies = [muster.Proxy(group, "main"), muster.Proxy(group, "main", registry=folder)]
+        for call in calls:
+            threading.Thread(target=call, daemon=True).start()
+        proxies[0].wait_for_peers({"one": 1}, 20)
+        proxies[1].wait_for_peers({"two": 1}, 20)
+        print("over")
+        """
+    elsewhere, registry = tmp_path / "elsewhere", tmp_path / "registry"
+    elsewhere.mkdir()
+    registry.mkdir(mode=0o700)
+    check(run(program, group, str(registry), folder=elsewhere), "over")
+    assert list(elsewhere.iterdir()) == []  # Nothing was written to a name that is gone.
 
 
 def test_the_interpreter_ends_with_everything_still_in_use(group: str) -> None:

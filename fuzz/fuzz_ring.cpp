@@ -9,6 +9,7 @@
 #include "muster/base/check.h"
 #include "muster/drivers/shm/record.h"
 #include "muster/drivers/shm/ring.h"
+#include "muster/drivers/shm/small_record.h"
 
 namespace {
 

@@ -92,7 +92,7 @@ TEST_F(ProxyRoom, ScatterGivesUpWaitingForRoomAtItsDeadline) {
 // A master whose notes pile up before a worker that does not read.
 class FullQueue : public testing::Three {
  protected:
-  static constexpr int kNotes = 200;
+  static constexpr int kNotes = 100;
 
   void fill(DropPolicy policy) {
     group.crash("worker_1");

@@ -75,12 +75,15 @@ const SessionTable::Entry* SessionTable::find(SessionId id) const {
 // With an answer, or with an error.
 template <class Result>
 void SessionTable::finish(Entry& entry, Result&& outcome) {
-  constexpr bool kIsAnswer = std::is_same_v<std::remove_cvref_t<Result>, Incoming>;
+  bool is_answer = false;
+  if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Incoming>) {
+    is_answer = !outcome.head.is_failure;
+  }
   --open_;
   drop_kept(entry);
   if (entry.watch != nullptr) {
     --entry.watch->left;
-    entry.watch->answered += kIsAnswer ? 1 : 0;
+    entry.watch->answered += is_answer ? 1 : 0;
     entry.watch = nullptr;
   }
   if (entry.done) {
@@ -212,7 +215,7 @@ Status SessionTable::watch(SessionId id, SessionWatch& watch) {
                  "wait for session " + id.to_string() + ": somebody else waits for its answer");
   }
   if (entry->outcome) {
-    watch.answered += *entry->outcome ? 1 : 0;
+    watch.answered += *entry->outcome && !(*entry->outcome)->head.is_failure ? 1 : 0;
     return ok();
   }
   entry->watch = &watch;

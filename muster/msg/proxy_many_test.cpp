@@ -35,6 +35,24 @@ TEST_F(ProxyMany, ReceiveByIdGivesWhatHasComeByTheDeadline) {
   EXPECT_EQ(master->receive_by_id(replies.missing, seconds(20))->messages.at(0).body(), Value(22));
 }
 
+TEST_F(ProxyMany, ScatterWritesABodyThatGoesToSeveralOnce) {
+  std::vector<std::unique_ptr<Proxy>> readers;
+  for (int i = 1; i <= 3; ++i) {
+    ProxyOptions options = group.options("reader_" + std::to_string(i));
+    options.keeps_encoded = true;
+    readers.push_back(*Proxy::start(group.loop(), std::move(options)));
+  }
+  const auto master = join("master", {{.type = "reader", .count = 3}});
+  const auto body = [](int number) { return Value::Map{{"a", Value::List{number, "x"}}}; };
+  ASSERT_TRUE(master->iscatter(
+      {.tag = "go"}, {{"reader_1", body(1)}, {"reader_2", body(1)}, {"reader_3", body(2)}}));
+  std::vector<Message> got;  // Kept, so that no memory is used twice.
+  for (const auto& reader : readers) got.push_back(**reader->receive_once(seconds(20)));
+  const auto where = [&](int reader) { return got[reader].encoded()->parts[0].data(); };
+  EXPECT_EQ(where(0), where(1)) << "an equal one is the same bytes";
+  EXPECT_NE(where(0), where(2));
+}
+
 TEST_F(ProxyMany, BroadcastGathersRepliesThatNameTheirSenders) {
   std::vector<std::unique_ptr<Worker>> workers;
   for (int i = 0; i < 4; ++i) {

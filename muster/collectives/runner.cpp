@@ -35,7 +35,9 @@ Runner::Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& sh
 }
 
 Status Runner::run() {
-  if (crew_.own_desk() == nullptr) return run(plan_for(Ground::links));
+  // By what all know alike: a rank may be alone on its host where others are not.
+  const bool is_apart = std::ranges::max(crew_.hosts()) + 1 == crew_.size();
+  if (is_apart) return run(plan_for(Ground::links));
   exposures_.resize(crew_.size());
   MUSTER_TRY_OK(make_window());
   if (crew_.is_one_host()) {
@@ -44,6 +46,7 @@ Status Runner::run() {
     return run(plan_for(ground));
   }
   const Plan plan = plan_for(Ground::hosts);
+  if (crew_.own_desk() == nullptr) return run(plan);
   if (plan.is_exposed) MUSTER_TRY_OK(move_into_arena());
   MUSTER_TRY_OK(show());
   for (Rank peer = 0; plan.window > 0 && peer < crew_.size(); ++peer) {
@@ -183,6 +186,7 @@ Status Runner::step(const Plan& plan, const Step& step) {
       }
       return ok();
     case Step::Kind::publish:
+      if (crew_.own_desk() == nullptr) return ok();  // Nobody is here to read it.
       if (plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
       crew_.publish(step.phase);
       return ok();

@@ -76,7 +76,7 @@ struct Adder {
   }
 
   bool go_on_without(Communicator& all) const {
-    auto left = all.shrink(30s);
+    auto left = all.shrink(50s);
     if (!left) {
       parent.pipe.write_line("shrink: " + left.error().describe());
       return false;
@@ -135,7 +135,7 @@ CommunicatorOptions Rig::options(Rank size, Rank rank) const {
   for (const auto& driver : drivers) made.drivers.push_back(driver.get());
   made.token = kToken;
   made.listen = listen;
-  made.manners.deadline = 30s;  // What hangs fails.
+  made.manners.deadline = 50s;  // What hangs fails.
   return made;
 }
 

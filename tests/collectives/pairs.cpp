@@ -1,7 +1,7 @@
 #include "tests/collectives/pairs.h"
 
+#include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace muster::tests {
@@ -10,7 +10,7 @@ namespace {
 using Kind = Reduction::Kind;
 
 constexpr int kCasesEach = 22;
-constexpr int kCandidates = 24;
+constexpr int kCandidates = 10;
 
 bool reduces(Operation operation) {
   return operation == Operation::reduce || operation == Operation::all_reduce ||
@@ -28,92 +28,96 @@ bool can_be_in_place(Operation operation) {
          operation != Operation::scatter;
 }
 
-// The choices that a case stands for, each "factor=value".
-using Choices = std::vector<std::string>;
+// The choices that a case stands for, each a factor and a value.
+enum Factor : std::uint32_t {
+  kWay,
+  kRanks,
+  kOperation,
+  kFuture,
+  kElement,
+  kCount,
+  kKind,
+  kUneven,
+  kPlace
+};
+constexpr std::string_view kFactors[] = {"way",   "ranks", "operation", "future", "element",
+                                         "count", "kind",  "uneven",    "place"};
+constexpr std::uint32_t kValues = 16;  // At most so many of each.
+constexpr std::uint32_t kChoices = kValues * std::size(kFactors);
 
-Choices choices_of(const Case& one, std::uint64_t count, Way way, Rank ranks) {
-  Choices all{"way=" + name(way), "ranks=" + std::to_string(ranks),
-              "operation=" + std::string(name(one.operation)),
-              std::string("future=") + (one.is_future ? "yes" : "no")};
-  if (one.operation == Operation::barrier) return all;
-  all.push_back("element=" + std::string(name(one.element)));
-  all.push_back("count=" + std::to_string(count));
-  if (reduces(one.operation)) all.push_back("kind=" + std::string(name(one.kind)));
-  if (has_counts(one.operation)) {
-    all.push_back(std::string("uneven=") + (one.is_uneven ? "yes" : "no"));
-  }
-  if (can_be_in_place(one.operation)) {
-    all.push_back(std::string("place=") + (one.is_in_place ? "same" : "apart"));
-  }
-  return all;
-}
-
-using Pair = std::pair<std::string, std::string>;
-
-std::set<Pair> pairs_of(const Choices& choices) {
-  std::set<Pair> pairs;
-  for (const std::string& one : choices) {
-    for (const std::string& other : choices) {
-      if (one < other) pairs.emplace(one, other);
-    }
-  }
-  return pairs;
-}
+using Choices = std::vector<std::uint32_t>;
 
 struct Drawn {
   Case one;
-  std::uint64_t count;
+  std::uint32_t count;  // Which of kCounts.
 };
 
-Drawn draw_one(std::minstd_rand& random, Rank ranks) {
-  Drawn drawn{draw(random, ranks), kCounts[random() % std::size(kCounts)]};
-  set_counts(drawn.one, ranks, drawn.count);
-  return drawn;
+Choices choices_of(const Drawn& drawn, Way way, Rank ranks) {
+  const Case& one = drawn.one;
+  Choices all;
+  const auto add = [&](Factor factor, auto value) {
+    all.push_back(factor * kValues + static_cast<std::uint32_t>(value));
+  };
+  add(kWay, way);
+  add(kRanks, ranks);
+  add(kOperation, one.operation);
+  add(kFuture, one.is_future);
+  if (one.operation == Operation::barrier) return all;
+  add(kElement, one.element);
+  add(kCount, drawn.count);
+  if (reduces(one.operation)) add(kKind, one.kind);
+  if (has_counts(one.operation)) add(kUneven, one.is_uneven);
+  if (can_be_in_place(one.operation)) add(kPlace, one.is_in_place);
+  return all;
 }
 
-// All that can meet, found by looking at very many.
-std::set<Pair> all_pairs() {
-  std::set<Pair> all;
-  std::minstd_rand random(99);
-  for (int i = 0; i < 60000; ++i) {
-    const Rank ranks = 1 + static_cast<Rank>(random() % kMostRanks);
-    const Way way = kWays[random() % std::size(kWays)];
-    const Drawn drawn = draw_one(random, ranks);
-    all.merge(pairs_of(choices_of(drawn.one, drawn.count, way, ranks)));
+// Calls `use` with a number for each pair.
+template <class Use>
+void for_each_pair(const Choices& choices, Use use) {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    for (std::size_t k = i + 1; k < choices.size(); ++k) use(choices[i] * kChoices + choices[k]);
   }
-  return all;
+}
+
+using Pairs = std::vector<bool>;  // By their numbers.
+Pairs no_pairs() { return Pairs(std::size_t{kChoices} * kChoices); }
+
+Drawn draw_one(std::minstd_rand& random, Rank ranks) {
+  const auto count = static_cast<std::uint32_t>(random() % std::size(kCounts));
+  Drawn drawn{draw(random, ranks), count};
+  set_counts(drawn.one, ranks, kCounts[count]);
+  return drawn;
 }
 
 struct Schedule {
   std::map<std::pair<Way, Rank>, std::vector<Case>> cases;
-  std::set<Pair> unmet = all_pairs();
+  Pairs met = no_pairs();
 
   Schedule() {
     std::minstd_rand random(5);
     for (const Way way : kWays) {
       for (Rank ranks = 1; ranks <= kMostRanks; ++ranks) {
-        for (int i = 0; i < kCasesEach; ++i)
+        for (int i = 0; i < kCasesEach; ++i) {
           cases[{way, ranks}].push_back(best(random, way, ranks));
+        }
       }
     }
   }
 
   // Of some, the one that meets most of what is left.
   Case best(std::minstd_rand& random, Way way, Rank ranks) {
-    Case chosen;
-    std::set<Pair> met;
+    Drawn chosen;
+    int most = -1;
     for (int i = 0; i < kCandidates; ++i) {
       Drawn drawn = draw_one(random, ranks);
-      std::set<Pair> news;
-      for (const Pair& pair : pairs_of(choices_of(drawn.one, drawn.count, way, ranks))) {
-        if (unmet.contains(pair)) news.insert(pair);
-      }
-      if (i > 0 && news.size() <= met.size()) continue;
-      chosen = std::move(drawn.one);
-      met = std::move(news);
+      int news = 0;
+      for_each_pair(choices_of(drawn, way, ranks), [&](auto pair) { news += met[pair] ? 0 : 1; });
+      if (news <= most) continue;
+      most = news;
+      chosen = std::move(drawn);
     }
-    for (const Pair& pair : met) unmet.erase(pair);
-    return chosen;
+    for_each_pair(choices_of(chosen, way, ranks), [&](auto pair) { met[pair] = true; });
+    return chosen.one;
   }
 };
 
@@ -122,15 +126,30 @@ const Schedule& schedule() {
   return kSchedule;
 }
 
+std::string text_of_choice(std::uint32_t choice) {
+  return std::string(kFactors[choice / kValues]) + " " + std::to_string(choice % kValues);
+}
+
 }  // namespace
 
 const std::vector<Case>& paired_cases(Way way, Rank ranks) {
   return schedule().cases.at({way, ranks});
 }
 
+// Which can meet is found by looking at very many.
 std::vector<std::string> unmet_pairs() {
+  Pairs met = schedule().met;
   std::vector<std::string> texts;
-  for (const auto& [one, other] : schedule().unmet) texts.push_back(one + " with " + other);
+  std::minstd_rand random(99);
+  for (int i = 0; i < 30000; ++i) {
+    const Rank ranks = 1 + static_cast<Rank>(random() % kMostRanks);
+    const Way way = kWays[random() % std::size(kWays)];
+    for_each_pair(choices_of(draw_one(random, ranks), way, ranks), [&](auto pair) {
+      if (met[pair]) return;
+      met[pair] = true;
+      texts.push_back(text_of_choice(pair / kChoices) + " with " + text_of_choice(pair % kChoices));
+    });
+  }
   return texts;
 }
 

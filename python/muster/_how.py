@@ -1,4 +1,4 @@
-"""What calls that send can be told besides, by keyword. For the types alone."""
+"""What some calls can be told besides, by keyword. For the types alone."""
 
 from __future__ import annotations
 
@@ -41,3 +41,13 @@ class HowToIsend(HowToRequest, total=False):
 
     answers: Answers | None
     wants_receipt: bool | None
+
+
+class Manners(TypedDict, total=False):
+    """How a communicator behaves, and those made from it."""
+
+    elastic: bool
+    reproducible: bool
+    keep_input: bool
+    patience: float | None
+    deadline: float | None

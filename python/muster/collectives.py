@@ -13,7 +13,9 @@ from muster._uneven_operations import UnevenOperations
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from typing_extensions import Unpack
 
+    from muster._how import Manners
     from muster.proxy import Proxy
 
     Array = npt.NDArray[Any]
@@ -58,14 +60,9 @@ class Communicator(UnevenOperations):
         timeout: float | None = None,
         *,
         registry: str | None = None,
-        elastic: bool = False,
-        reproducible: bool = False,
-        keep_input: bool = False,
-        patience: float | None = None,
-        deadline: float | None = None,
+        **manners: Unpack[Manners],
     ) -> None:
-        manners = _manners(elastic, reproducible, keep_input, patience, deadline)
-        self._core = _core.Communicator(name, rank, size, timeout, registry, manners)
+        self._core = _core.Communicator(name, rank, size, timeout, registry, _all(manners))
 
     @classmethod
     def over(
@@ -74,16 +71,11 @@ class Communicator(UnevenOperations):
         name: str,
         members: Sequence[str],
         timeout: float | None = None,
-        *,
-        elastic: bool = False,
-        reproducible: bool = False,
-        keep_input: bool = False,
-        patience: float | None = None,
-        deadline: float | None = None,
+        **manners: Unpack[Manners],
     ) -> Communicator:
         """Over components of the proxy's group, this one among them, ranked in that order."""
-        manners = _manners(elastic, reproducible, keep_input, patience, deadline)
-        return cls._of(_core.Communicator._over(proxy, name, list(members), timeout, manners))
+        made = _core.Communicator._over(proxy, name, list(members), timeout, _all(manners))
+        return cls._of(made)
 
     @classmethod
     def over_type(
@@ -93,16 +85,11 @@ class Communicator(UnevenOperations):
         type: str,
         size: int,
         timeout: float | None = None,
-        *,
-        elastic: bool = False,
-        reproducible: bool = False,
-        keep_input: bool = False,
-        patience: float | None = None,
-        deadline: float | None = None,
+        **manners: Unpack[Manners],
     ) -> Communicator:
         """Over all components of a type, so many of them, ranked by their names."""
-        manners = _manners(elastic, reproducible, keep_input, patience, deadline)
-        return cls._of(_core.Communicator._over_type(proxy, name, type, size, timeout, manners))
+        made = _core.Communicator._over_type(proxy, name, type, size, timeout, _all(manners))
+        return cls._of(made)
 
     @classmethod
     def _of(cls, made: _core.Communicator) -> Communicator:
@@ -224,17 +211,17 @@ class Communicator(UnevenOperations):
         return self._core.waiting_for()
 
 
-def _manners(
-    elastic: bool,
-    reproducible: bool,
-    keep_input: bool,
-    patience: float | None,
-    deadline: float | None,
-) -> dict[str, Any]:
-    return {
-        "elastic": elastic,
-        "reproducible": reproducible,
-        "keep_input": keep_input,
-        "patience": patience,
-        "deadline": deadline,
-    }
+_MANNERS: dict[str, Any] = {
+    "elastic": False,
+    "reproducible": False,
+    "keep_input": False,
+    "patience": None,
+    "deadline": None,
+}
+
+
+def _all(said: Manners) -> dict[str, Any]:
+    unknown = said.keys() - _MANNERS.keys()
+    if unknown:
+        raise TypeError(f"a communicator cannot be told: {', '.join(sorted(unknown))}")
+    return _MANNERS | dict(said)

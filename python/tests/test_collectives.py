@@ -70,6 +70,8 @@ def test_arrays_that_cannot_be_are_refused(group: str) -> None:
             alone.all_reduce(np.zeros(3), reduction="average")  # type: ignore[arg-type]
     with pytest.raises(muster.CancelledError):
         alone.barrier()
+    with pytest.raises(TypeError, match="elastik"):
+        muster.Communicator(group, 0, 1, elastik=True)  # type: ignore[call-arg]
 
 
 def test_blocks_may_be_of_any_size(group: str) -> None:

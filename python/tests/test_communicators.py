@@ -173,8 +173,8 @@ def test_ctrl_c_ends_what_waits_and_the_operation_goes_on(group: str) -> None:
         for both in calls:
             call, of_others = both
             if rank == 0:
-                threading.Timer(0.1, interrupt, (both,)).start()
                 try:
+                    threading.Timer(0.1, interrupt, (both,)).start()
                     call()
                 except KeyboardInterrupt:
                     print("interrupted")

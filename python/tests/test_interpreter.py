@@ -58,8 +58,8 @@ def test_ctrl_c_ends_what_waits(group: str, call: str) -> None:
         proxy = muster.Proxy(sys.argv[1], "one")
         other = muster.Proxy(sys.argv[1], "other", "other", expected=[proxy.name])
         proxy.wait_for_peers(["other"])
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
             {call}
         except KeyboardInterrupt:
             print("interrupted")

@@ -47,12 +47,11 @@ std::uint64_t before(const std::vector<std::uint64_t>& counts, Rank rank) {
 Result<Outcome> settled(Result<Outcome> outcome) { return outcome; }
 Result<Outcome> settled(loop::Future<Outcome> future) { return future.get(); }
 
-#define CALL(name, ...) \
+#define MUSTER_CALL(name, ...) \
   (one.is_future ? settled(all.i##name(__VA_ARGS__)) : settled(all.name(__VA_ARGS__)))
 
 // One call of one rank.
-class Caller {
- public:
+struct Caller {
   Caller(const Case& case_, Communicator& communicator)
       : one(case_),
         all(communicator),
@@ -67,7 +66,7 @@ class Caller {
 
   Checked run() {
     switch (one.operation) {
-      case Operation::barrier: return {CALL(barrier), ""};
+      case Operation::barrier: return {MUSTER_CALL(barrier), ""};
       case Operation::broadcast: return broadcast();
       case Operation::scatter: return scatter();
       case Operation::gather:
@@ -80,7 +79,6 @@ class Caller {
     return {Outcome{}, "unknown"};
   }
 
- private:
   // `wanted` numbers from `at` on.
   Checked check(Result<Outcome> outcome, const Numbers& got, const Value& value,
                 std::uint64_t at = 0, std::uint64_t wanted = UINT64_MAX) const {
@@ -98,7 +96,7 @@ class Caller {
 
   Checked broadcast() {
     Numbers data(one.element, count, own);
-    Result<Outcome> done = CALL(broadcast, data.output(), one.root);
+    Result<Outcome> done = MUSTER_CALL(broadcast, data.output(), one.root);
     return check(std::move(done), data, [&](auto i) { return number_of(one.root, i); });
   }
 
@@ -106,8 +104,8 @@ class Caller {
     const Numbers whole(one.element, me == one.root ? total : 0, own);
     Numbers block(one.element, mine);
     Result<Outcome> done =
-        one.is_uneven ? CALL(scatter_v, whole.input(), one.counts, block.output(), one.root)
-                      : CALL(scatter, whole.input(), block.output(), one.root);
+        one.is_uneven ? MUSTER_CALL(scatter_v, whole.input(), one.counts, block.output(), one.root)
+                      : MUSTER_CALL(scatter, whole.input(), block.output(), one.root);
     return check(std::move(done), block, [&](auto i) { return number_of(one.root, offset + i); });
   }
 
@@ -120,11 +118,11 @@ class Caller {
     const Input from = one.is_in_place && gets ? Input(whole.part(offset, mine)) : block.input();
     Result<Outcome> done = Outcome{};
     if (one.operation == Operation::gather) {
-      done = one.is_uneven ? CALL(gather_v, from, whole.output(), one.counts, one.root)
-                           : CALL(gather, from, whole.output(), one.root);
+      done = one.is_uneven ? MUSTER_CALL(gather_v, from, whole.output(), one.counts, one.root)
+                           : MUSTER_CALL(gather, from, whole.output(), one.root);
     } else {
-      done = one.is_uneven ? CALL(all_gather_v, from, whole.output(), one.counts)
-                           : CALL(all_gather, from, whole.output());
+      done = one.is_uneven ? MUSTER_CALL(all_gather_v, from, whole.output(), one.counts)
+                           : MUSTER_CALL(all_gather, from, whole.output());
     }
     Rank rank = 0;  // Whose block it is: they are looked at in order.
     std::uint64_t begin = 0;
@@ -139,9 +137,10 @@ class Caller {
     Numbers from(one.element, count, own);
     Numbers to(one.element, gets ? count : 0);
     Numbers& result = one.is_in_place && gets ? from : to;
-    Result<Outcome> done = one.operation == Operation::all_reduce
-                               ? CALL(all_reduce, from.input(), result.output(), reduction)
-                               : CALL(reduce, from.input(), result.output(), reduction, one.root);
+    Result<Outcome> done =
+        one.operation == Operation::all_reduce
+            ? MUSTER_CALL(all_reduce, from.input(), result.output(), reduction)
+            : MUSTER_CALL(reduce, from.input(), result.output(), reduction, one.root);
     return check(
         std::move(done), result, [&](auto i) { return reduced(one.kind, one.element, ranks, i); },
         0, gets ? count : 0);
@@ -151,9 +150,9 @@ class Caller {
     Numbers whole(one.element, total, own);
     Numbers block(one.element, mine);
     const Output to = one.is_in_place ? whole.part(offset, mine) : block.output();
-    Result<Outcome> done = one.is_uneven
-                               ? CALL(reduce_scatter_v, whole.input(), one.counts, to, reduction)
-                               : CALL(reduce_scatter, whole.input(), to, reduction);
+    Result<Outcome> done =
+        one.is_uneven ? MUSTER_CALL(reduce_scatter_v, whole.input(), one.counts, to, reduction)
+                      : MUSTER_CALL(reduce_scatter, whole.input(), to, reduction);
     return check(
         std::move(done), one.is_in_place ? whole : block,
         [&](auto i) { return reduced(one.kind, one.element, ranks, offset + i); },
@@ -173,9 +172,9 @@ class Caller {
     Numbers from(one.element, before(sends, ranks), own);
     Numbers to(one.element, before(receives, ranks));
     Numbers& result = one.is_in_place && !one.is_uneven ? from : to;
-    Result<Outcome> done = one.is_uneven
-                               ? CALL(all_to_all_v, from.input(), sends, result.output(), receives)
-                               : CALL(all_to_all, from.input(), result.output());
+    Result<Outcome> done =
+        one.is_uneven ? MUSTER_CALL(all_to_all_v, from.input(), sends, result.output(), receives)
+                      : MUSTER_CALL(all_to_all, from.input(), result.output());
     std::vector<double> expected;
     for (Rank other = 0; other < ranks; ++other) {
       const std::uint64_t begin = before(sends_of(other), me);
@@ -197,7 +196,7 @@ class Caller {
   const Reduction reduction;
   const Value own;
 };
-#undef CALL
+#undef MUSTER_CALL
 
 }  // namespace
 

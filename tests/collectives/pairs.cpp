@@ -29,16 +29,16 @@ bool can_be_in_place(Operation operation) {
 }
 
 // The choices that a case stands for, each a factor and a value.
-enum Factor : std::uint32_t {
-  kWay,
-  kRanks,
-  kOperation,
-  kFuture,
-  kElement,
-  kCount,
-  kKind,
-  kUneven,
-  kPlace
+enum class Factor : std::uint8_t {
+  way,
+  ranks,
+  operation,
+  future,
+  element,
+  count,
+  kind,
+  uneven,
+  place,
 };
 constexpr std::string_view kFactors[] = {"way",   "ranks", "operation", "future", "element",
                                          "count", "kind",  "uneven",    "place"};
@@ -56,18 +56,18 @@ Choices choices_of(const Drawn& drawn, Way way, Rank ranks) {
   const Case& one = drawn.one;
   Choices all;
   const auto add = [&](Factor factor, auto value) {
-    all.push_back(factor * kValues + static_cast<std::uint32_t>(value));
+    all.push_back(static_cast<std::uint32_t>(factor) * kValues + static_cast<std::uint32_t>(value));
   };
-  add(kWay, way);
-  add(kRanks, ranks);
-  add(kOperation, one.operation);
-  add(kFuture, one.is_future);
+  add(Factor::way, way);
+  add(Factor::ranks, ranks);
+  add(Factor::operation, one.operation);
+  add(Factor::future, one.is_future);
   if (one.operation == Operation::barrier) return all;
-  add(kElement, one.element);
-  add(kCount, drawn.count);
-  if (reduces(one.operation)) add(kKind, one.kind);
-  if (has_counts(one.operation)) add(kUneven, one.is_uneven);
-  if (can_be_in_place(one.operation)) add(kPlace, one.is_in_place);
+  add(Factor::element, one.element);
+  add(Factor::count, drawn.count);
+  if (reduces(one.operation)) add(Factor::kind, one.kind);
+  if (has_counts(one.operation)) add(Factor::uneven, one.is_uneven);
+  if (can_be_in_place(one.operation)) add(Factor::place, one.is_in_place);
   return all;
 }
 

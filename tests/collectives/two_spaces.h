@@ -10,7 +10,7 @@ namespace muster::tests {
 
 class TwoSpaces {
  public:
-  // Null pointer-like: is_made() is false where the system does not let us.
+  // is_made() is false where the system does not let us.
   TwoSpaces();
   ~TwoSpaces();
   TwoSpaces(const TwoSpaces&) = delete;

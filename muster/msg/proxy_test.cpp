@@ -205,23 +205,6 @@ TEST_F(Talk, ForwardWithAnotherTagAndBodyWhereGiven) {
   EXPECT_EQ(request.body(), Value(5));
 }
 
-TEST_F(Talk, WriteABodyThatIsScatteredToSeveralOnce) {
-  const auto keeps = [](ProxyOptions& options) { options.keeps_encoded = true; };
-  group.add("reader_1", keeps);
-  group.add("reader_2", keeps);
-  group.add("reader_3", keeps);
-  ASSERT_TRUE(group.settle());
-  const auto body = [](int number) { return Value::Map{{"a", Value::List{number, "x"}}}; };
-  ASSERT_TRUE(master->iscatter(
-      {.tag = "go"}, {{"reader_1", body(1)}, {"reader_2", body(1)}, {"reader_3", body(2)}}));
-  const auto where = [&](const std::string& name) {
-    return take(group, name).encoded()->parts[0].data();
-  };
-  const std::byte* const first = where("reader_1");
-  EXPECT_EQ(where("reader_2"), first) << "an equal one is the same bytes";
-  EXPECT_NE(where("reader_3"), first);
-}
-
 TEST_F(Talk, SendAnswersToReceiveWhereAskedFor) {
   const SessionId id = ask("worker_1", {.answers = Answers::to_receive});
   ASSERT_TRUE(group["worker_1"].reply(take(group, "worker_1"), 6));

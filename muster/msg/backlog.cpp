@@ -49,8 +49,8 @@ std::vector<OutgoingMessage> Backlog::take_all() {
   for (Lane& lane : lanes_) {
     while (!lane.empty()) all.push_back(take_front(lane));
   }
-  std::ranges::stable_sort(all, {},
-                           [](const OutgoingMessage& one) { return one.head.message.low; });
+  // In the order in which they were numbered.
+  std::ranges::sort(all, {}, [](const OutgoingMessage& one) { return one.head.message.low; });
   return all;
 }
 

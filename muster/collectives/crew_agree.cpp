@@ -68,7 +68,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
 }
 
 Error Crew::not_agreed(msg::internal::Waited waited) const {
-  const Error error =
+  Error error =
       msg::internal::why_not(waited, name_missing("agree on who is left", not_agreeing()));
   if (waited == msg::internal::Waited::cancelled || !agreement_->lacks_quorum()) return error;
   return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());

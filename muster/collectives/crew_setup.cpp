@@ -91,7 +91,7 @@ Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::ui
   std::shared_ptr<Crew> crew;
   {
     const loop::Turn turn(fabric->loop());
-    MUSTER_TRY(crew, start(fabric, context, std::move(seats), rank, manners));
+    MUSTER_TRY(crew, start(std::move(fabric), context, std::move(seats), rank, manners));
   }
   const Status ready = crew->await_ready(wait);
   if (ready) return crew;

@@ -53,7 +53,7 @@ struct SignalStop::State {
 
 SignalStop::SignalStop(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Result<std::unique_ptr<SignalStop>> SignalStop::make(std::vector<int> signals) {
+Result<std::unique_ptr<SignalStop>> SignalStop::make(const std::vector<int>& signals) {
   if (is_taken.exchange(true)) {
     return Error(Code::invalid, "stop at signals: another SignalStop does so already");
   }

@@ -23,7 +23,8 @@ namespace muster {
 class SignalStop {
  public:
   // One at a time: a second one, while the first lives, is Code::invalid.
-  static Result<std::unique_ptr<SignalStop>> make(std::vector<int> signals = {SIGINT, SIGTERM});
+  static Result<std::unique_ptr<SignalStop>> make(const std::vector<int>& signals = {SIGINT,
+                                                                                     SIGTERM});
   // What handled the signals before does so again.
   ~SignalStop();
   SignalStop(const SignalStop&) = delete;

@@ -27,6 +27,7 @@ class MissingZmqDriver final : public net::Driver {
 
 Status check_zmq() { return missing(); }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as the header has it.
 std::unique_ptr<net::Driver> make_zmq_driver(loop::Loop&, ZmqOptions) {
   return std::make_unique<MissingZmqDriver>();
 }

@@ -7,23 +7,23 @@
 #include <memory>
 #include <optional>
 
+#include "muster/drivers/tcp/busy_poller.h"
 #include "muster/drivers/tcp/dialing.h"
 #include "muster/drivers/tcp/frame_reader.h"
+#include "muster/drivers/tcp/heat.h"
 #include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tcp_shared.h"
 #include "muster/drivers/tcp/write_queue.h"
 #include "muster/loop/loop.h"
-#include "muster/net/busy_poller.h"
 #include "muster/net/driver.h"
 #include "muster/net/flush_call.h"
-#include "muster/net/heat.h"
 #include "muster/net/write_gate.h"
 
 namespace muster::drivers::tcp {
 
 using net::WriteGate;
 
-class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flusher, net::Pollable {
+class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flusher, Pollable {
  public:
   // `peer` is for people.
   TcpConnection(TcpShared& shared, net::Address peer);
@@ -86,7 +86,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   FrameReader reader_;
   WriteQueue queue_;
   WriteGate gate_;
-  net::Heat heat_;
+  Heat heat_;
   Call held_;    // Due soon: writes what the gate held back.
   Call room_;    // The same: tells the sink that there is room.
   Call more_;    // The same: reads what the stream has without the socket.

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "muster/base/buffer_pool.h"
+#include "muster/drivers/tcp/busy_poller.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/tls_context.h"
-#include "muster/net/busy_poller.h"
 #include "muster/net/complaints.h"
 #include "muster/net/resolver.h"
 
@@ -44,7 +44,7 @@ struct TcpShared {
   net::Resolver resolver;
   Result<std::unique_ptr<TlsContext>> tls;
   BufferPool pool;
-  net::BusyPoller poller;
+  BusyPoller poller;
   std::vector<std::byte> reading;  // One for all: nothing stays in it after a read.
   net::Complaints complaints{"tcp"};
 };

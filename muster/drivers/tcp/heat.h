@@ -11,7 +11,7 @@
 
 #include "muster/base/clock.h"
 
-namespace muster::net {
+namespace muster::drivers::tcp {
 
 class Heat {
  public:
@@ -62,4 +62,4 @@ class Heat {
   int disappointments_ = 0;
 };
 
-}  // namespace muster::net
+}  // namespace muster::drivers::tcp

@@ -1,8 +1,8 @@
-#include "muster/net/heat.h"
+#include "muster/drivers/tcp/heat.h"
 
 #include <gtest/gtest.h>
 
-namespace muster::net {
+namespace muster::drivers::tcp {
 namespace {
 
 constexpr TimePoint kStart{std::chrono::hours(1)};
@@ -58,4 +58,4 @@ TEST(Heat, OneThatDisappointsIsTriedMoreRarelyEachTime) {
 }
 
 }  // namespace
-}  // namespace muster::net
+}  // namespace muster::drivers::tcp

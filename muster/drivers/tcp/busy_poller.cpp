@@ -1,10 +1,10 @@
-#include "muster/net/busy_poller.h"
+#include "muster/drivers/tcp/busy_poller.h"
 
 #include <algorithm>
 #include <chrono>
 #include <span>
 
-namespace muster::net {
+namespace muster::drivers::tcp {
 
 void BusyPoller::add(Pollable& socket, TimePoint now) {
   const auto known = std::span(sockets_).first(count_);
@@ -39,4 +39,4 @@ bool BusyPoller::poll() {
   return found;
 }
 
-}  // namespace muster::net
+}  // namespace muster::drivers::tcp

@@ -11,7 +11,7 @@
 #include "muster/base/clock.h"
 #include "muster/loop/sources.h"
 
-namespace muster::net {
+namespace muster::drivers::tcp {
 
 // A socket that can be looked at.
 class Pollable {
@@ -48,4 +48,4 @@ class BusyPoller final : public loop::Poller {
   TimePoint crowded_until_{};
 };
 
-}  // namespace muster::net
+}  // namespace muster::drivers::tcp

@@ -40,20 +40,34 @@ void Loop::keep() {
     // One that has been driving since the last look needs no looking after: it
     // wakes the keeper when it leaves.
     is_driven_ = false;
-    keeper_sleeps_deep_ = leader_ != nullptr && drives_ == seen;
-    seen = drives_;
+    const std::uint64_t drives = drives_.load(std::memory_order_relaxed);
+    keeper_sleeps_deep_ = leader_ != nullptr && drives == std::exchange(seen, drives);
     const std::uint32_t word = keeper_word_.load(std::memory_order_relaxed);
     const bool deep = keeper_sleeps_deep_;
     give();
     if (deep) {
       futex_wait(keeper_word_, word);
     } else {
-      futex_wait(keeper_word_, word, options_.keeper_patience);
+      sleep_while_driven(word);
     }
     take();
     keeper_sleeps_deep_ = false;
+    // Not for as long as the keeper has patience, unless it was called.
+    if (word == keeper_word_.load(std::memory_order_relaxed)) is_driven_ = false;
   }
   give();
+}
+
+// Looks now and then without the baton whether anybody drives: those who do must not
+// be held up only to be found at work. Ends when nobody has begun to for as long as
+// the keeper has patience, or when it is called.
+void Loop::sleep_while_driven(std::uint32_t word) {
+  std::uint64_t seen = 0;
+  do {
+    seen = drives_.load(std::memory_order_relaxed);
+    futex_wait(keeper_word_, word, options_.keeper_patience);
+  } while (seen != drives_.load(std::memory_order_relaxed) &&
+           word == keeper_word_.load(std::memory_order_relaxed));
 }
 
 // What was left for soon is done by whoever left it, once there is enough of it,

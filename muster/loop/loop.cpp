@@ -32,6 +32,12 @@ Result<std::unique_ptr<Loop>> Loop::make(LoopOptions options) {
   return loop;
 }
 
+Loop::Loop(const LoopOptions& options) : options_(options), budget_(options.spin) {
+#ifndef NDEBUG
+  timers_.check_by([this] { check_held(); });
+#endif
+}
+
 Status Loop::open() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) return system_error(Code::overloaded, "make an epoll descriptor", errno);
@@ -69,6 +75,7 @@ Loop::~Loop() {
   take();
   inbox_.drain([](auto& task) { task(); });
   flush();
+  timers_.check_by(nullptr);
   held_ = outer_;
   baton_.release();
   for (const int descriptor : {epoll_, wake_, keeper_bell_}) {

@@ -37,8 +37,10 @@ struct LoopOptions {
   const Clock* clock = &system_clock();
   // False: nothing happens but while a thread waits. For tests under virtual time.
   bool keeper = true;
-  // The longest that a wait looks again and again before it sleeps.
-  Duration spin = std::chrono::microseconds(30);
+  // The longest that a wait looks again and again before it sleeps: about what it
+  // costs to wake a thread where processors are virtual. With less, two that wake each
+  // other would both be asleep again before the other is awake.
+  Duration spin = std::chrono::microseconds(100);
   // How long no thread has driven the loop when the keeper takes over.
   Duration keeper_patience = std::chrono::milliseconds(2);
 };
@@ -105,7 +107,7 @@ class Loop {
     std::uint32_t generation = 0;
   };
 
-  explicit Loop(const LoopOptions& options) : options_(options), budget_(options.spin) {}
+  explicit Loop(const LoopOptions& options);
   Status open();
   Status wake_by(int descriptor);
 
@@ -151,6 +153,7 @@ class Loop {
 
   // The keeper (keeper.cpp).
   void keep();
+  void sleep_while_driven(std::uint32_t word);
   void watch_what_is_held();
   void wake_keeper();
   int sleep_as_keeper(std::span<::epoll_event> events, const ::timespec* patience);
@@ -187,11 +190,11 @@ class Loop {
   std::thread keeper_;
   int keeper_bell_ = -1;  // Calls it, and nobody else, out of its sleep.
   bool is_stopping_ = false;
-  bool is_driven_ = false;           // By a user's thread, since the keeper last looked.
-  std::uint64_t drives_ = 0;         // Waits of user threads that drove the loop.
-  bool keeper_sleeps_deep_ = false;  // Until it is woken, not for a moment.
-  bool keeper_watches_ = false;      // What was left for soon: it need not be told.
-  std::uint64_t leavings_ = 0;       // How often something was left for soon.
+  bool is_driven_ = false;                // By a user's thread, since the keeper last looked.
+  std::atomic<std::uint64_t> drives_{0};  // Waits of user threads that drove the loop.
+  bool keeper_sleeps_deep_ = false;       // Until it is woken, not for a moment.
+  bool keeper_watches_ = false;           // What was left for soon: it need not be told.
+  std::uint64_t leavings_ = 0;            // How often something was left for soon.
   std::atomic<std::uint32_t> keeper_word_{0};
 };
 

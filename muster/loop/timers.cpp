@@ -11,6 +11,7 @@ Timers::~Timers() {
 }
 
 void Timers::start(Timer& timer, TimePoint due) {
+  if (check_) check_();
   if (timer.timers_ != nullptr) stop(timer);
   timer.timers_ = this;
   timer.due_ = due;
@@ -21,6 +22,7 @@ void Timers::start(Timer& timer, TimePoint due) {
 
 void Timers::stop(Timer& timer) {
   if (timer.timers_ == nullptr) return;
+  if (check_) check_();
   timer.timers_ = nullptr;
   if (timer.position_ < heap_.size() && heap_[timer.position_] == &timer) {
     remove(timer.position_);

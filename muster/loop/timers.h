@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "muster/base/clock.h"
@@ -38,6 +39,10 @@ class Timers {
   Timers(const Timers&) = delete;
   Timers& operator=(const Timers&) = delete;
 
+  // Calls `check` whenever a timer is armed or stopped, destroyed ones too. For
+  // debugging: who owns the timers says there who may touch them.
+  void check_by(std::function<void()> check) { check_ = std::move(check); }
+
   // Arms `timer`, or moves it if it is armed.
   void start(Timer& timer, TimePoint due);
   void stop(Timer& timer);
@@ -57,6 +62,7 @@ class Timers {
 
   std::vector<Timer*> heap_;
   std::vector<Timer*> due_now_;
+  std::function<void()> check_;
 };
 
 }  // namespace muster::loop

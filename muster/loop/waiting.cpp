@@ -75,7 +75,7 @@ bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
 
 bool Loop::lead(Waiter& me) {
   if (!me.is_keeper) {
-    ++drives_;
+    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     is_driven_ = true;
   }
   for (;;) {

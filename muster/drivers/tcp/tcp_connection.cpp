@@ -208,9 +208,10 @@ void TcpConnection::tell_room() {
 
 void TcpConnection::on_ready(std::uint32_t events) {
   if (state_ == State::shaking_hands) return shake_hands();
-  if ((events & EPOLLOUT) != 0 && is_blocked_) write();
-  if (state_ != State::open || (events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0) return;
-  if (!read()) return;
+  bool moved = (events & EPOLLOUT) != 0 && is_blocked_ && write();
+  const bool may_read = (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0;
+  if (state_ == State::open && may_read) moved |= read();
+  if (!moved) return;
   const TimePoint now = shared_.loop.now();
   if (state_ == State::open && heat_.warmed(now)) shared_.poller.add(*this, now);
 }

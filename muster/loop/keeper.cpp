@@ -15,10 +15,12 @@
 namespace muster::loop {
 namespace {
 
-// How often the keeper looks after what was left for soon, and how many looks
-// that find nothing it takes to go back to its other work.
-constexpr Duration kGlance = std::chrono::microseconds(50);
-constexpr int kIdleGlances = 20;
+// How often the keeper looks after what was left for soon, how many looks that find
+// nothing it takes to go back to its other work, and how many without the baton
+// there may be in a row.
+constexpr Duration kGlance = std::chrono::microseconds(100);
+constexpr int kIdleGlances = 10;
+constexpr int kGlancesFromAfar = 4;
 
 }  // namespace
 
@@ -75,21 +77,32 @@ void Loop::sleep_while_driven(std::uint32_t word) {
 // cost more than it saves, so the keeper stays near while more comes.
 void Loop::watch_what_is_held() {
   keeper_watches_ = true;
-  std::uint64_t seen = leavings_;
   for (int idle = 0; idle < kIdleGlances && !is_stopping_; ++idle) {
     const std::uint32_t word = keeper_word_.load(std::memory_order_relaxed);
     give();
-    futex_wait(keeper_word_, word, kGlance);
+    sleep_while_left_anew(word);
     take();
     if (leader_ != nullptr) break;  // Who drives does what is left for soon.
     poll_all();
     timers_.run(now());
     poll_descriptors();
-    if (seen == leavings_ && flush_those_due()) idle = 0;
-    if (std::exchange(seen, leavings_) != leavings_) idle = 0;
+    if (flush_those_due()) idle = 0;
     flush();
   }
   keeper_watches_ = false;
+}
+
+// One glance; and more, without the baton, as long as all that is left for soon was
+// left since the one before.
+void Loop::sleep_while_left_anew(std::uint32_t word) {
+  const std::uint64_t driven = drives_.load(std::memory_order_relaxed);
+  for (int glance = 0; glance < kGlancesFromAfar; ++glance) {
+    const std::uint64_t seen = leavings_.load(std::memory_order_relaxed);
+    futex_wait(keeper_word_, word, kGlance);
+    if (seen == leavings_.load(std::memory_order_relaxed)) return;
+    if (driven != drives_.load(std::memory_order_relaxed)) return;
+    if (word != keeper_word_.load(std::memory_order_relaxed)) return;
+  }
 }
 
 void Loop::wake_keeper() {

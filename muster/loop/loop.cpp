@@ -155,7 +155,7 @@ void Loop::flush_soon(Flusher& flusher) {
   if (flusher.is_due_soon) return;
   flusher.is_due_soon = true;
   soon_.push_back(&flusher);
-  ++leavings_;
+  leavings_.store(leavings_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (leader_ != nullptr && !leader_->is_keeper) {
     // It drives, and does this next; asleep, it must be told.
     if (parked_ > 0) wake_parked();
@@ -182,10 +182,13 @@ void Loop::forget(Flusher& flusher) {
     flusher.is_queued = false;
     std::ranges::replace(flushers_, &flusher, static_cast<Flusher*>(nullptr));
   }
-  if (flusher.is_due_soon) {
-    flusher.is_due_soon = false;
-    std::erase(soon_, &flusher);
-  }
+  take_back(flusher);
+}
+
+void Loop::take_back(Flusher& flusher) {
+  if (!flusher.is_due_soon) return;
+  flusher.is_due_soon = false;
+  std::erase(soon_, &flusher);
 }
 
 void Loop::add(Poller& poller) {

@@ -80,6 +80,8 @@ class Loop {
   // Calls `flusher` once, by whoever drives next, the keeper if nobody does: in
   // about a hundred microseconds. For work that grows cheaper by waiting a little.
   void flush_soon(Flusher& flusher);
+  // What flush_soon() was called for is done already.
+  void take_back(Flusher& flusher);
   // Drops both kinds of call.
   void forget(Flusher& flusher);
 
@@ -154,6 +156,7 @@ class Loop {
   // The keeper (keeper.cpp).
   void keep();
   void sleep_while_driven(std::uint32_t word);
+  void sleep_while_left_anew(std::uint32_t word);
   void watch_what_is_held();
   void wake_keeper();
   int sleep_as_keeper(std::span<::epoll_event> events, const ::timespec* patience);
@@ -190,11 +193,11 @@ class Loop {
   std::thread keeper_;
   int keeper_bell_ = -1;  // Calls it, and nobody else, out of its sleep.
   bool is_stopping_ = false;
-  bool is_driven_ = false;                // By a user's thread, since the keeper last looked.
-  std::atomic<std::uint64_t> drives_{0};  // Waits of user threads that drove the loop.
-  bool keeper_sleeps_deep_ = false;       // Until it is woken, not for a moment.
-  bool keeper_watches_ = false;           // What was left for soon: it need not be told.
-  std::uint64_t leavings_ = 0;            // How often something was left for soon.
+  bool is_driven_ = false;                  // By a user's thread, since the keeper last looked.
+  std::atomic<std::uint64_t> drives_{0};    // Waits of user threads that drove the loop.
+  bool keeper_sleeps_deep_ = false;         // Until it is woken, not for a moment.
+  bool keeper_watches_ = false;             // What was left for soon: it need not be told.
+  std::atomic<std::uint64_t> leavings_{0};  // How often something was left for soon.
   std::atomic<std::uint32_t> keeper_word_{0};
 };
 

@@ -153,7 +153,7 @@ bool Loop::park(Waiter& me) {
   if (by_alarm) alarm_.ring_by(until, start);
   const timespec timeout =
       to_timespec(until == kForever || until < start ? Duration() : until - start);
-  const std::uint64_t left = leavings_;
+  const std::uint64_t left = leavings_.load(std::memory_order_relaxed);
 
   give();
   std::array<epoll_event, 64> events;
@@ -164,7 +164,7 @@ bool Loop::park(Waiter& me) {
   me.is_asleep = me.is_parked = false;
   disarm_all();
   if (!me.is_keeper) budget_.ended_asleep(now() - start, std::exchange(me.spun, false));
-  const bool is_called = me.is_keeper && left != leavings_;
+  const bool is_called = me.is_keeper && left != leavings_.load(std::memory_order_relaxed);
   if (count > 0) dispatch(std::span(events).first(count));
   return is_called;
 }

@@ -18,7 +18,7 @@ namespace muster::net {
 class WriteGate {
  public:
   // What is held back is written once there is this much.
-  static constexpr std::size_t kBatch = std::size_t{64} << 10;
+  static constexpr std::size_t kBatch = std::size_t{32} << 10;
   // Sends further apart than this do not follow each other quickly.
   static constexpr Duration kQuiet = std::chrono::microseconds(20);
   // How many may follow each other quickly, with nothing read in between,

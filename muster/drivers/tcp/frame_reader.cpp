@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "muster/wire/bytes.h"
+#include "muster/wire/small_frame.h"
 
 namespace muster::drivers::tcp {
 namespace {
@@ -36,9 +36,7 @@ Status FrameReader::take(std::span<const std::byte> bytes, net::Sink& sink) {
 Result<std::size_t> FrameReader::open(std::span<const std::byte> bytes, net::Sink& sink) {
   if (bytes.size() < wire::kPrefixSize) return open_from_pieces(bytes, sink);
   MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
-  if (prefix.part_count == 1) {
-    if (const std::size_t used = take_small(prefix.head_size, bytes, sink); used > 0) return used;
-  }
+  if (const std::size_t used = take_small(prefix, bytes, sink); used > 0) return used;
   const std::size_t whole = wire::prefix_size(prefix.part_count) + prefix.head_size;
   if (bytes.size() < whole) return open_from_pieces(bytes, sink);
   MUSTER_TRY_OK(begin(prefix, bytes.data(), sink));
@@ -47,23 +45,15 @@ Result<std::size_t> FrameReader::open(std::span<const std::byte> bytes, net::Sin
 
 // By far the most frames: one small part, and all of it is there. 0 if this is none
 // of those; nothing has happened then.
-std::size_t FrameReader::take_small(std::size_t head_size, std::span<const std::byte> bytes,
+std::size_t FrameReader::take_small(const wire::Prefix& prefix, std::span<const std::byte> bytes,
                                     net::Sink& sink) {
-  const std::size_t opening = wire::prefix_size(1) + head_size;
-  if (bytes.size() < opening) return 0;
-  const auto size = wire::load<std::uint64_t>(bytes.data() + wire::kPrefixSize);
-  if (size == 0 || size >= net::kLargePart || size > max_body_ || size > bytes.size() - opening) {
-    return 0;
-  }
-  WritableBuffer block = pool_.take(size);
-  if (block.size() < size) return 0;
-  std::memcpy(block.data(), bytes.data() + opening, size);
-  frame_.head.assign(bytes.subspan(wire::prefix_size(1), head_size));
-  frame_.parts.push_back(std::move(block).freeze());
+  const std::uint64_t limit = std::min<std::uint64_t>(net::kLargePart, max_body_ + 1);
+  const std::size_t used = wire::read_small_frame(prefix, bytes, limit, pool_, frame_);
+  if (used == 0) return 0;
   was_large_ = false;
   sink.on_frame(frame_);
   frame_.parts.clear();
-  return opening + size;
+  return used;
 }
 
 Result<std::size_t> FrameReader::open_from_pieces(std::span<const std::byte> bytes,

@@ -154,6 +154,7 @@ void TcpConnection::flush() {
   if (gate_.is_holding()) {
     if (queue_.bytes() < WriteGate::kBatch) return;
     gate_.release(shared_.loop.now());
+    shared_.loop.take_back(held_);
   } else if (!gate_.may_write(shared_.loop.now())) {
     return shared_.loop.flush_soon(held_);
   }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "muster/wire/small_frame.h"
+
 namespace muster::drivers::zmq {
 namespace {
 
@@ -48,9 +50,10 @@ void PacketQueue::push(wire::Frame& frame) {
   packet.body += frame.body_size();
   const std::size_t before = packet.bytes.size();
   const std::size_t prefix = wire::prefix_size(frame.parts.size());
-  packet.bytes.resize(before + prefix);
-  wire::write_prefix(frame, std::span(packet.bytes).subspan(before));
-  append(packet.bytes, frame.head.bytes());
+  packet.bytes.resize(before + prefix + frame.head.size());
+  std::byte* const opening = packet.bytes.data() + before;
+  wire::write_prefix(frame, {opening, prefix});
+  frame.head.copy_to(opening + prefix);
   for (Buffer& part : frame.parts) {
     if (part.size() < kOwnPart) {
       append(packet.bytes, part.bytes());
@@ -93,6 +96,7 @@ void PacketQueue::clear() {
 
 Status PacketReader::read(std::span<const std::byte> packet, std::span<Message> parts,
                           net::Sink& sink) {
+  frame_.parts.clear();
   std::span<const std::byte> rest = packet.subspan(1);
   while (!rest.empty() && !is_stopped_) {
     MUSTER_TRY(const std::size_t used, read_frame(rest, parts, sink));
@@ -108,6 +112,11 @@ Result<std::size_t> PacketReader::read_frame(std::span<const std::byte> bytes,
   const auto cut = [] { return invalid("a packet that ends in the middle of a frame"); };
   if (bytes.size() < wire::kPrefixSize) return cut();
   MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
+  if (const std::size_t used = wire::read_small_frame(prefix, bytes, kOwnPart, pool_, frame_)) {
+    body_bytes_ += frame_.parts[0].size();
+    hand_over(sink);
+    return used;
+  }
   const std::size_t opening = wire::prefix_size(prefix.part_count) + prefix.head_size;
   if (bytes.size() < opening) return cut();
   const std::size_t sizes = wire::kPartSizeSize * prefix.part_count;
@@ -115,10 +124,14 @@ Result<std::size_t> PacketReader::read_frame(std::span<const std::byte> bytes,
   if (bytes.size() - opening < small_) return cut();
   frame_.head.assign(bytes.subspan(wire::kPrefixSize + sizes, prefix.head_size));
   MUSTER_TRY_OK(fill(bytes.subspan(opening, small_), parts, sink));
+  hand_over(sink);
+  return opening + small_;
+}
+
+void PacketReader::hand_over(net::Sink& sink) {
   ++frames_;
   sink.on_frame(frame_);
   frame_.parts.clear();
-  return opening + small_;
 }
 
 Status PacketReader::check_sizes(std::span<const std::byte> sizes) {

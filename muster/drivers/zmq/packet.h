@@ -91,6 +91,7 @@ class PacketReader {
  private:
   Result<std::size_t> read_frame(std::span<const std::byte> bytes, std::span<Message>& parts,
                                  net::Sink& sink);
+  void hand_over(net::Sink& sink);
   Status check_sizes(std::span<const std::byte> sizes);
   Status fill(std::span<const std::byte> small, std::span<Message>& parts, net::Sink& sink);
   Result<Buffer> take_part(std::size_t index, Message& part, net::Sink& sink);

@@ -51,6 +51,7 @@ void ZmqConnection::flush() {
   if (gate_.is_holding()) {
     if (queue_.bytes() < net::WriteGate::kBatch) return;
     gate_.release(shared_.loop.now());
+    shared_.loop.take_back(held_);
   } else if (!gate_.may_write(shared_.loop.now())) {
     return shared_.loop.flush_soon(held_);
   }

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "muster/net/testing/flaky_net.h"
 #include "muster/net/testing/link_end.h"
 #include "muster/net/testing/pattern.h"
+#include "muster/net/testing/sim_rig.h"
 
 namespace muster::net {
 namespace {
@@ -16,13 +16,15 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::FlakyNet;
 using testing::index_of;
 using testing::LinkEnd;
 using testing::message;
 using testing::Party;
+using testing::SimNet;
+using testing::SimOptions;
+using testing::SimRig;
 
-const Address kThere = {.scheme = "flaky", .host = "there", .port = 0, .last_port = 0};
+const Address kThere = {.scheme = "sim", .host = "far/x", .port = 0, .last_port = 0};
 
 // What came, per lane; complains of what is out of order or not whole.
 struct Log {
@@ -39,11 +41,18 @@ struct Log {
   }
 };
 
+// Each seed's network has its own delays, down to none, and queues of its own length.
+SimOptions options_of(std::uint64_t seed) {
+  return {.seed = seed,
+          .min_delay = Duration::zero(),
+          .max_delay = microseconds(testing::scramble(2 * seed) % 4000),
+          .max_frames = 2 + testing::scramble(2 * seed + 1) % 16,
+          .max_body = kLargePart};
+}
+
 struct World {
   explicit World(std::uint64_t the_seed)
-      : seed(the_seed), net(the_seed * 1000), near(net.side(), tweak()) {
-    net.queue_limit = 2 + net.chance() % 16;
-    net.longest_delay = microseconds(net.chance() % 4000);
+      : seed(the_seed), rig(options_of(the_seed)), near(rig.near(), tweak()) {
     start_far();
     end = &near.connect(kThere,
                         {.reconnect = true,
@@ -66,7 +75,7 @@ struct World {
     made.take = [this, &log](wire::Frame& frame, Lane lane) { log.take(frame, lane, seed); };
   }
   void start_far() {
-    far = std::make_unique<Party>(net.side(), tweak());
+    far = std::make_unique<Party>(rig.far(), tweak());
     far->listen(kThere, [this](LinkEnd& made) { listen_to(made, from_near); });
   }
   LinkEnd* there() { return far && far->count() > 0 ? &far->end(far->count() - 1) : nullptr; }
@@ -91,16 +100,16 @@ struct World {
     } else if (chance < 75) {
       if (LinkEnd* other = there(); other != nullptr && other->is_up()) send(*other);
     } else if (chance < 92) {
-      net.advance(microseconds(net.chance() % 5000));
+      net.run_for(microseconds(net.chance() % 5000));
     } else if (chance < 95) {
-      net.break_all();
+      rig.break_connections();
     } else if (chance < 97) {
-      net.set_cut(true);
-      net.advance(milliseconds(net.chance() % 4000));
-      net.set_cut(false);
+      rig.part();
+      net.run_for(milliseconds(net.chance() % 4000));
+      rig.join();
     } else if (chance < 98) {
       far.reset();
-      net.advance(milliseconds(net.chance() % 300));
+      net.run_for(milliseconds(net.chance() % 300));
       start_far();
     } else {
       net.stall(milliseconds(net.chance() % 5000));
@@ -111,7 +120,8 @@ struct World {
   std::uint64_t next = 1;
   Log from_near;
   Log from_far;
-  FlakyNet net;
+  SimRig rig;
+  SimNet& net = rig.net();
   Party near;
   std::unique_ptr<Party> far;
   LinkEnd* end = nullptr;
@@ -128,20 +138,20 @@ TEST_P(LinkFaults, OrderHoldsNothingComesTwiceAndAllIsWellInTheEnd) {
     for (int step = 0; step < 60; ++step) world.step();
 
     // Once it is calm, all that was kept and all that is sent must arrive.
-    world.net.advance(seconds(20));
+    world.net.run_for(seconds(20));
     ASSERT_TRUE(world.end->is_up()) << "seed " << seed;
     EXPECT_EQ(world.end->counters().messages_queued, 0U) << "seed " << seed;
     const std::size_t before = world.there()->message_count();
     std::size_t sent = 0;
     for (int i = 0; i < 20; ++i) sent += world.send(*world.end) ? 1 : 0;
-    world.net.advance(seconds(5));
+    world.net.run_for(seconds(5));
     EXPECT_EQ(world.there()->message_count(), before + sent) << "seed " << seed;
 
     world.end->close();
-    world.net.advance(seconds(1));
+    world.net.run_for(seconds(1));
     ASSERT_TRUE(world.end->is_closed()) << "seed " << seed;
     EXPECT_EQ(world.end->why_closed->code(), Code::cancelled) << "seed " << seed;
-    EXPECT_EQ(world.net.open_connections, 0U) << "seed " << seed;
+    EXPECT_EQ(world.net.open_ends(), 0U) << "seed " << seed;
     downs += static_cast<std::size_t>(world.end->down_count());
     for (const auto& [lane, indices] : world.from_near.lanes) came += indices.size();
     if (::testing::Test::HasFailure()) return;

@@ -2,25 +2,28 @@
 
 #include <gtest/gtest.h>
 
-#include "muster/net/testing/flaky_net.h"
 #include "muster/net/testing/link_end.h"
 #include "muster/net/testing/pattern.h"
+#include "muster/net/testing/sim_rig.h"
 
 namespace muster::net {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::FlakyNet;
 using testing::index_of;
 using testing::is_message;
 using testing::LinkEnd;
 using testing::message;
 using testing::Party;
+using testing::SimOptions;
+using testing::SimRig;
 
 using Tweak = std::function<void(EndpointOptions&)>;
 
-const Address kThere = {.scheme = "flaky", .host = "there", .port = 0, .last_port = 0};
+const Address kThere = {.scheme = "sim", .host = "far/x", .port = 0, .last_port = 0};
+// Small frames and a short queue, so that links do all that they do over a network.
+const SimOptions kSmall = {.max_frames = 16, .max_body = kLargePart};
 const DialOptions kReconnecting = {.reconnect = true,
                                    .first_retry = milliseconds(50),
                                    .longest_retry = seconds(5),
@@ -30,15 +33,16 @@ const DialOptions kReconnecting = {.reconnect = true,
 // Two parties and a link between them, under virtual time.
 struct Pair {
   explicit Pair(const DialOptions& options = {}, const Tweak& tweak_far = nullptr,
-                const Tweak& tweak_near = nullptr)
-      : far(net.side(), tweak_far), near(net.side(), tweak_near) {
+                const SimOptions& net = kSmall)
+      : rig(net), far(rig.far(), tweak_far), near(rig.near()) {
     far.listen(kThere);
     end = &near.connect(kThere, options);
-    net.advance(milliseconds(100));
+    run_for(milliseconds(100));
   }
+  void run_for(Duration time) { rig.net().run_for(time); }
   LinkEnd& there() { return far.end(far.count() - 1); }
 
-  FlakyNet net;
+  SimRig rig;
   Party far;
   Party near;
   LinkEnd* end = nullptr;
@@ -46,16 +50,16 @@ struct Pair {
 
 TEST(Link, StaysUpByBeatsWhileNobodySays) {
   Pair pair;
-  pair.net.advance(seconds(60));
+  pair.run_for(seconds(60));
   EXPECT_TRUE(pair.end->is_up() && pair.there().is_up());
 }
 
 TEST(Link, LosesAPeerThatFallsSilentAndNotBefore) {
   Pair pair;
-  pair.net.set_cut(true);
-  pair.net.advance(milliseconds(2600));
+  pair.rig.part();
+  pair.run_for(milliseconds(2600));
   EXPECT_TRUE(pair.end->is_up() && pair.there().is_up());
-  pair.net.advance(milliseconds(500));
+  pair.run_for(milliseconds(500));
 
   ASSERT_TRUE(pair.end->is_closed() && pair.there().is_closed());
   EXPECT_EQ(pair.end->why_closed->code(), Code::unavailable);
@@ -66,8 +70,8 @@ TEST(Link, LosesAPeerThatFallsSilentAndNotBefore) {
 TEST(Link, AProcessThatWasStoppedDoesNotLoseItsPeers) {
   Pair pair;
   for (int i = 0; i < 5; ++i) {
-    pair.net.stall(seconds(20));
-    pair.net.advance(seconds(3));
+    pair.rig.net().stall(seconds(20));
+    pair.run_for(seconds(3));
   }
   EXPECT_TRUE(pair.end->is_up() && pair.there().is_up());
 }
@@ -77,16 +81,16 @@ TEST(Link, BeatsOftenEnoughForALessPatientPeer) {
     options.beat = milliseconds(100);
     options.silence = milliseconds(300);
   });
-  pair.net.advance(seconds(10));
+  pair.run_for(seconds(10));
   EXPECT_TRUE(pair.end->is_up() && pair.there().is_up());
 }
 
 TEST(Link, KeepsItsQueueThroughAPartitionAndSendsItInOrder) {
   Pair pair(kReconnecting);
   ASSERT_TRUE(pair.end->send(message(0)));
-  pair.net.advance(milliseconds(10));
-  pair.net.set_cut(true);
-  pair.net.advance(seconds(10));
+  pair.run_for(milliseconds(10));
+  pair.rig.part();
+  pair.run_for(seconds(10));
   EXPECT_FALSE(pair.end->is_up());
   EXPECT_EQ(pair.end->link->state(), LinkState::connecting);
   for (std::uint64_t i = 1; i <= 200; ++i) {
@@ -94,8 +98,8 @@ TEST(Link, KeepsItsQueueThroughAPartitionAndSendsItInOrder) {
   }
   EXPECT_EQ(pair.end->counters().messages_queued, 200U);
 
-  pair.net.set_cut(false);
-  pair.net.advance(seconds(20));
+  pair.rig.join();
+  pair.run_for(seconds(20));
 
   ASSERT_TRUE(pair.end->is_up());
   ASSERT_EQ(pair.there().message_count(), 200U);
@@ -109,19 +113,19 @@ TEST(Link, KeepsItsQueueThroughAPartitionAndSendsItInOrder) {
 TEST(Link, ALargeBodyThatWasCutOffBeginsAnewAfterTheReturn) {
   Pair pair(kReconnecting);
   ASSERT_TRUE(pair.end->send(message(7, {2'000'000})));
-  pair.net.advance(milliseconds(10));
+  pair.run_for(milliseconds(10));
   EXPECT_EQ(pair.end->counters().messages_sent, 0U) << "the test wants it to be under way";
-  pair.net.break_all();
-  pair.net.advance(seconds(10));
+  pair.rig.break_connections();
+  pair.run_for(seconds(10));
 
   ASSERT_EQ(pair.there().message_count(), 1U);
   EXPECT_TRUE(is_message(pair.there().messages[0], 7, {2'000'000}));
 }
 
 TEST(Link, MemoryOfALargeBodyIsLetGoWhenTheLinkGoesDownHalfway) {
-  FlakyNet net;
-  Party far(net.side());
-  Party near(net.side());
+  SimRig rig(kSmall);
+  Party far(rig.far());
+  Party near(rig.near());
   WritableBuffer memory = WritableBuffer::on_heap(2'000'000);
   BufferOwner* const owner = memory.owner();
   far.listen(kThere, [&](LinkEnd& end) {
@@ -132,25 +136,24 @@ TEST(Link, MemoryOfALargeBodyIsLetGoWhenTheLinkGoesDownHalfway) {
   });
   LinkEnd& end = near.connect(kThere);
   ASSERT_TRUE(end.send(message(7, {2'000'000})));
-  net.advance(milliseconds(20));
+  rig.net().run_for(milliseconds(20));
   EXPECT_FALSE(owner->is_unique());
 
-  net.break_all();
-  net.advance(milliseconds(10));
+  rig.break_connections();
+  rig.net().run_for(milliseconds(10));
 
   EXPECT_TRUE(owner->is_unique());
 }
 
 TEST(Link, WhatIsMoreUrgentOvertakesALargeBodyAndWhatWaits) {
-  Pair pair;
-  pair.net.queue_limit = 4;
+  Pair pair({}, nullptr, {.max_frames = 4, .max_body = kLargePart});
   ASSERT_TRUE(pair.end->send(message(1, {3'000'000}), {.channel = 1, .priority = 3}));
   for (std::uint64_t i = 10; i < 20; ++i) {
     ASSERT_TRUE(pair.end->send(message(i, {50'000}), {.channel = 2, .priority = 2}));
   }
   ASSERT_TRUE(pair.end->send(message(2), {.channel = 1, .priority = 3}));
   ASSERT_TRUE(pair.end->send(message(3), {.channel = 3, .priority = 0}));
-  pair.net.advance(seconds(2));
+  pair.run_for(seconds(2));
 
   std::vector<std::uint64_t> order;
   for (const wire::Frame& frame : pair.there().messages) order.push_back(index_of(frame.head));
@@ -175,7 +178,7 @@ TEST(Link, AReceiverGrantsNoMoreThanItsBudgetAtOnce) {
     ASSERT_TRUE(pair.end->send(message(i, {200'000}), {.channel = i}));
   }
   ASSERT_TRUE(pair.end->send(message(9, {900'000}), {.channel = 9}));
-  pair.net.advance(seconds(5));
+  pair.run_for(seconds(5));
 
   EXPECT_EQ(pair.there().message_count(), 7U);
   EXPECT_LE(most, 900'000U);
@@ -185,11 +188,11 @@ TEST(Link, LargeBodiesThatWaitAtTheReceiverHoldUpTheNext) {
   Pair pair;
   pair.there().is_holding = true;
   for (std::uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(pair.end->send(message(i, {2'000'000})));
-  pair.net.advance(seconds(1));
+  pair.run_for(seconds(1));
   EXPECT_EQ(pair.there().message_count(), 4U);
 
   pair.there().release();
-  pair.net.advance(seconds(1));
+  pair.run_for(seconds(1));
   EXPECT_EQ(pair.there().message_count(), 10U);
 }
 
@@ -198,9 +201,9 @@ TEST(Link, ClosingGivesUpAtItsDeadlineAndSaysHowMuchIsLeft) {
   pair.there().is_holding = true;
   for (std::uint64_t i = 0; i < 50; ++i) ASSERT_TRUE(pair.end->send(message(i, {60'000})));
   pair.end->close();
-  pair.net.advance(milliseconds(4900));
+  pair.run_for(milliseconds(4900));
   EXPECT_FALSE(pair.end->is_closed());
-  pair.net.advance(milliseconds(200));
+  pair.run_for(milliseconds(200));
 
   ASSERT_TRUE(pair.end->is_closed());
   EXPECT_EQ(pair.end->why_closed->code(), Code::timeout);
@@ -208,15 +211,15 @@ TEST(Link, ClosingGivesUpAtItsDeadlineAndSaysHowMuchIsLeft) {
 }
 
 TEST(Link, ClosingWhileItIsBeingMadeStillDeliversWhatIsQueued) {
-  FlakyNet net;
-  Party far(net.side());
-  Party near(net.side());
+  SimRig rig(kSmall);
+  Party far(rig.far());
+  Party near(rig.near());
   far.listen(kThere);
   LinkEnd& end = near.connect(kThere);
-  net.advance(Duration::zero());
+  rig.net().run_for(Duration::zero());
   ASSERT_TRUE(end.send(message(5)));
   end.close();
-  net.advance(seconds(1));
+  rig.net().run_for(seconds(1));
 
   EXPECT_TRUE(end.is_closed());
   EXPECT_EQ(end.why_closed->code(), Code::cancelled);
@@ -224,30 +227,30 @@ TEST(Link, ClosingWhileItIsBeingMadeStillDeliversWhatIsQueued) {
 }
 
 TEST(Link, ClosingBetweenTwoTriesEndsItSoon) {
-  FlakyNet net;
-  Party near(net.side());
+  SimRig rig(kSmall);
+  Party near(rig.near());
   LinkEnd& end = near.connect(kThere, kReconnecting);
-  net.advance(seconds(30));
+  rig.net().run_for(seconds(30));
   EXPECT_GT(end.down_count(), 5);
   EXPECT_LT(end.down_count(), 20) << "it backs off";
 
   end.close();
   EXPECT_FALSE(end.is_closed()) << "never from inside close()";
-  net.advance(Duration::zero());
+  rig.net().run_for(Duration::zero());
 
   EXPECT_TRUE(end.is_closed());
 }
 
 TEST(Link, APeerThatNeverAnswersIsGivenUpAtTheHandshakesDeadline) {
-  FlakyNet net;
-  Party near(net.side());
-  Party far(net.side());
+  SimRig rig({.dial_patience = seconds(60)});
+  Party near(rig.near());
+  Party far(rig.far());
   far.listen(kThere);
-  net.set_cut(true);
+  rig.part();
   LinkEnd& end = near.connect(kThere);
-  net.advance(milliseconds(4900));
+  rig.net().run_for(milliseconds(4900));
   EXPECT_FALSE(end.is_closed());
-  net.advance(milliseconds(200));
+  rig.net().run_for(milliseconds(200));
 
   ASSERT_TRUE(end.is_closed());
   EXPECT_EQ(end.why_closed->code(), Code::unavailable);
@@ -259,8 +262,8 @@ TEST(Link, TellsWhatMayNotHaveArrived) {
   pair.there().is_holding = true;
   ASSERT_TRUE(pair.end->send(message(1, {1000})));
   EXPECT_EQ(pair.end->counters().cost_unconfirmed, 1128U);
-  pair.net.break_all();
-  pair.net.advance(seconds(1));
+  pair.rig.break_connections();
+  pair.run_for(seconds(1));
 
   EXPECT_NE(pair.end->why_down->message().find("cost 1128 bytes may not have arrived"),
             std::string::npos)

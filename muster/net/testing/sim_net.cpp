@@ -106,6 +106,12 @@ void SimNet::run_for(Duration time) {
   state_->clock.set(until);
 }
 
+void SimNet::stall(Duration time) {
+  state_->world.note("are stopped", "all");
+  state_->clock.advance(time);
+  run_for(Duration::zero());
+}
+
 void SimNet::part(std::string_view a, std::string_view b, Dials dials) {
   const loop::Turn turn(*state_->loop);
   SimWorld& world = state_->world;
@@ -181,6 +187,8 @@ void SimNet::set_reading(std::string_view host, bool is_reading) {
 void SimNet::set_pace(std::string_view host, Duration pace) {
   state_->world.host(host).pace = pace;
 }
+
+std::size_t SimNet::open_ends() const { return state_->world.open_ends; }
 
 std::uint64_t SimNet::chance() { return state_->own_chance.next(); }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,9 @@ class SimNet {
   // never came.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::minutes(10));
   void run_for(Duration time);
+  // All processes are stopped for `time`. Only then does what became due
+  // meanwhile happen, and timers ring before anything arrives.
+  void stall(Duration time);
 
   // Nothing passes between the two any more. What is under way waits, and goes
   // on when they are joined again.
@@ -84,6 +88,9 @@ class SimNet {
   void set_reading(std::string_view host, bool is_reading);
   // The host takes a frame of a connection at most each `pace`.
   void set_pace(std::string_view host, Duration pace);
+
+  // Ends of connections that nobody has destroyed yet.
+  std::size_t open_ends() const;
 
   // Chance for the test's own decisions, from the seed but apart from the network's.
   std::uint64_t chance();

@@ -291,6 +291,12 @@ std::string SimPipe::name(int from) const {
 SimConnection::SimConnection(std::shared_ptr<SimPipe> pipe, int side, Sink* sink)
     : pipe_(std::move(pipe)), side_(side), sink_(sink) {
   pipe_->sides_[side_].end = this;
+  ++pipe_->world().open_ends;
+}
+
+SimConnection::~SimConnection() {
+  --pipe_->world().open_ends;
+  pipe_->forget(side_);
 }
 
 Peer SimConnection::peer() const {

@@ -102,7 +102,9 @@ class SimPipe final : public std::enable_shared_from_this<SimPipe> {
 class SimConnection final : public Connection {
  public:
   SimConnection(std::shared_ptr<SimPipe> pipe, int side, Sink* sink);
-  ~SimConnection() override { pipe_->forget(side_); }
+  ~SimConnection() override;
+  SimConnection(const SimConnection&) = delete;
+  SimConnection& operator=(const SimConnection&) = delete;
 
   Status send(wire::Frame& frame) override { return pipe_->send(side_, frame); }
   Result<WritableBuffer> allocate(std::size_t size) override {

@@ -1,42 +1,13 @@
 // The sim driver: the suite under several seeds, its faults, and its replay.
 
 #include "muster/net/testing/driver_suite.h"
-#include "muster/net/testing/sim_net.h"
+#include "muster/net/testing/sim_rig.h"
 
 namespace muster::net::testing {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-class SimRig final : public Rig {
- public:
-  SimRig(const SimOptions& options, Sides sides)
-      : net_(options), near_(net_.driver("near")), sides_(sides), far_(net_.driver(far_name())) {}
-  ~SimRig() override {
-    const loop::Turn turn(net_.loop());
-    near_.reset();
-    far_.reset();
-  }
-
-  Side near() override { return {net_.loop(), *near_}; }
-  Side far() override { return {net_.loop(), *far_}; }
-  Address address() override {
-    return {"sim", std::string(far_name()) + "/" + std::to_string(++last_), 0, 0};
-  }
-  bool run_until(const std::function<bool()>& done) override { return net_.run_until(done); }
-  void settle() override { net_.run_for(milliseconds(100)); }
-  void set_far_reading(bool is_reading) override { net_.set_reading(far_name(), is_reading); }
-
- private:
-  const char* far_name() const { return sides_ == Sides::apart ? "far" : "near"; }
-
-  SimNet net_;
-  std::unique_ptr<Driver> near_;
-  const Sides sides_;
-  std::unique_ptr<Driver> far_;
-  int last_ = 0;
-};
 
 Subject sim(std::string name, Sides sides, const SimOptions& options) {
   const auto make_rig = [options](Sides wanted) {
@@ -259,6 +230,49 @@ TEST(Sim, TimersOfTheLoopRunInTheirPlace) {
 
   EXPECT_EQ(rang, (std::vector<int>{1, 2}));
   EXPECT_EQ(net.now(), start + seconds(20));
+}
+
+TEST(Sim, WhatBecomesDueWhileAllAreStoppedHappensAfterwardsTimersFirst) {
+  Town town({.seed = 7});
+  town.add("a");
+  town.add("b");
+  auto [near, far] = town.connect("a", "b");
+  const TimePoint start = town.net.now();
+  std::vector<std::pair<char, TimePoint>> happened;
+  const auto note = [&](char what) { happened.emplace_back(what, town.net.now()); };
+  far.take = [&](wire::Frame&) { note('f'); };
+  loop::Timer timer([&] { note('t'); });
+  {
+    const loop::Turn turn(town.net.loop());
+    town.net.loop().start(timer, start + seconds(10));
+  }
+  for (std::uint64_t i = 0; i < 2; ++i) EXPECT_TRUE(near.send(small(i)));
+
+  town.net.stall(seconds(20));
+
+  const TimePoint end = start + seconds(20);
+  EXPECT_EQ(happened,
+            (std::vector<std::pair<char, TimePoint>>{{'t', end}, {'f', end}, {'f', end}}));
+  EXPECT_EQ(town.net.now(), end);
+}
+
+TEST(Sim, AnEndCountsUntilItIsDestroyed) {
+  Town town({.seed = 7});
+  town.add("a");
+  town.add("b");
+  EXPECT_EQ(town.net.open_ends(), 0U);
+  auto [near, far] = town.connect("a", "b");
+  EXPECT_EQ(town.net.open_ends(), 2U);
+  const auto destroy = [&](End& end) {
+    const loop::Turn turn(town.net.loop());
+    end.connection.reset();
+  };
+
+  destroy(near);
+  EXPECT_TRUE(town.net.run_until([&end = far] { return end.is_closed(); }));
+  EXPECT_EQ(town.net.open_ends(), 1U) << "it has ended and is still there";
+  destroy(far);
+  EXPECT_EQ(town.net.open_ends(), 0U);
 }
 
 // A day in a town where everything happens. Each end checks order by itself.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -69,6 +70,7 @@ class SimWorld {
   std::vector<SimEvent> held_up;                  // In the order they were due.
   std::vector<std::weak_ptr<SimPipe>> pipes;
   int last_pipe = 0;
+  std::size_t open_ends = 0;
   std::vector<std::string> transcript;
   std::uint64_t digest = 0;
 

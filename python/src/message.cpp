@@ -55,6 +55,13 @@ nb::object describe(const PyMessage& self) {
                       text(self.message.destination()), text(name(self.message.stage())));
 }
 
+std::size_t size_of(const msg::EncodedBody* body) {
+  std::size_t size = 0;
+  if (body == nullptr) return size;
+  for (const Buffer& part : body->parts) size += part.size();
+  return size;
+}
+
 }  // namespace
 
 nb::object word(Word which, std::size_t number) {
@@ -156,6 +163,8 @@ One that was made by hand can be sent; what it says never changes.
       .def_prop_ro("is_redelivered",
                    [](const PyMessage& self) { return self.message.is_redelivered(); })
       .def_prop_ro("is_failure", [](const PyMessage& self) { return self.message.is_failure(); })
+      .def_prop_ro("nbytes",
+                   [](const PyMessage& self) { return size_of(self.message.encoded()); })
       .def("raise_failure",
            [](const PyMessage& self) {
              if (self.message.is_failure()) raise(self.message.failure());

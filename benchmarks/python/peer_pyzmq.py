@@ -38,9 +38,9 @@ def serve_tasks(where: str) -> None:
     socket = connected(zmq.PAIR, where)
     while True:
         body = msgpack.unpackb(socket.recv())
-        socket.send(msgpack.packb(body))
         if body is None:
             return
+        socket.send(msgpack.packb(body))
 
 
 def tasks(seconds: float, where: str) -> Sample:
@@ -53,7 +53,7 @@ def tasks(seconds: float, where: str) -> Sample:
             return msgpack.unpackb(socket.recv())
 
         result = work.time_tasks(call, seconds)
-        call(None)
+        socket.send(msgpack.packb(None))
         return result
 
 

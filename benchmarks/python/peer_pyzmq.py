@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from multiprocessing import get_context
 from typing import Any
 
 import msgpack
@@ -37,9 +38,9 @@ def serve_tasks(where: str) -> None:
     socket = connected(zmq.PAIR, where)
     while True:
         body = msgpack.unpackb(socket.recv())
-        socket.send(msgpack.packb(body))
         if body is None:
             return
+        socket.send(msgpack.packb(body))
 
 
 def tasks(seconds: float, where: str) -> Sample:
@@ -52,21 +53,24 @@ def tasks(seconds: float, where: str) -> Sample:
             return msgpack.unpackb(socket.recv())
 
         result = work.time_tasks(call, seconds)
-        call(None)
+        socket.send(msgpack.packb(None))
         return result
 
 
-def send_stream(where: str, make: Any, seconds: float, pack: Any) -> None:
+def send_stream(where: str, make: Any, seconds: float, pack: Any, has_come: Any) -> None:
     socket = connected(zmq.PUSH, where)
     send = socket.send
     work.send_stream((lambda body: send(pack(body))) if pack else send, make, seconds)
-    socket.close(linger=20000)
+    # A receiver that is behind loses what it has not read when the other end closes.
+    has_come.wait(20)
+    socket.close(linger=0)
     zmq.Context.instance().term()
 
 
 def stream(seconds: float, where: str, make: Any, read: Any, pack: Any, unpack: Any) -> Sample:
+    has_come = get_context("fork").Event()
     with Children() as children:
-        children.start(send_stream, where, make, seconds, pack)
+        children.start(send_stream, where, make, seconds, pack, has_come)
         socket = bound(zmq.PULL, where)
         recv = socket.recv
 
@@ -74,7 +78,9 @@ def stream(seconds: float, where: str, make: Any, read: Any, pack: Any, unpack: 
             while True:
                 yield unpack(recv()) if unpack else recv()
 
-        return work.rate(work.count_stream(bodies(), read))
+        rate = work.rate(work.count_stream(bodies(), read))
+        has_come.set()
+        return rate
 
 
 def as_array(frame: Any) -> np.ndarray:

@@ -12,8 +12,12 @@ Returns once the memory of all arrays is the caller's again. Should it raise, th
 read for a while. Raises what the other end failed with, UnavailableError if that was lost,
 TimedOutError, NotFoundError and OverloadedError.)";
 
+// With its signature, which is taken from here.
 inline constexpr const char* kIsend =
-    R"(Sends or queues, and returns the session's id at once.
+    R"(isend($self, tag, destination=None, body=None, session_type=None, *, timeout=None, priority=None, compression=None, on_loss=None, session_id=None, answers=None, wants_receipt=None, borrow=False)
+--
+
+Sends or queues, and returns the session's id at once.
 
 Arrays that are not of muster.empty() are copied. With borrow=True they are not, and what is
 returned is a Future: until it is done, leave them unchanged. Its result is the id.

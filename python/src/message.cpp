@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "quick.h"
 
 namespace muster::python {
 namespace {
@@ -55,6 +56,29 @@ nb::object describe(const PyMessage& self) {
                       text(self.message.destination()), text(name(self.message.stage())));
 }
 
+// The one attribute that every message is asked for.
+PyObject* get_body(PyObject* self, void*) {
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_AttributeError, "this message was never made");
+    return nullptr;
+  }
+  return nb::object(nb::inst_ptr<PyMessage>(self)->body).release().ptr();
+}
+
+PyGetSetDef message_attributes[] = {
+    {"body", get_body, nullptr,
+     "What it says: a plain value, an array, or such in lists and dicts.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+const PyType_Slot kMessageSlots[] = {{Py_tp_getset, static_cast<void*>(message_attributes)},
+                                     {0, nullptr}};
+
+std::size_t size_of(const msg::EncodedBody* body) {
+  std::size_t size = 0;
+  if (body == nullptr) return size;
+  for (const Buffer& part : body->parts) size += part.size();
+  return size;
+}
+
 }  // namespace
 
 nb::object word(Word which, std::size_t number) {
@@ -92,7 +116,7 @@ Result<nb::object> to_python(const ProxyHandle& handle, msg::Message message) {
   if (message.encoded() != nullptr) {
     MUSTER_TRY(body, decode(*message.encoded(), handle.decoding));
   }
-  return nb::cast(PyMessage{std::move(message), std::move(body)});
+  return make_instance(PyMessage{std::move(message), std::move(body)});
 }
 
 void bind_message(nb::module_& module) {
@@ -116,7 +140,8 @@ void bind_message(nb::module_& module) {
       .def("__setstate__",
            [](Id& self, const std::string& digits) { new (&self) Id(parse_id(digits)); });
 
-  nb::class_<PyMessage>(module, "Message", nb::pooled(), R"(What one component said to another.
+  nb::class_<PyMessage>(module, "Message", nb::pooled(), nb::type_slots(kMessageSlots),
+                        R"(What one component said to another.
 
 One that was made by hand can be sent; what it says never changes.
 
@@ -135,7 +160,6 @@ One that was made by hand can be sent; what it says never changes.
       .def_prop_ro("source", [](const PyMessage& self) { return text(self.message.source()); })
       .def_prop_ro("destination",
                    [](const PyMessage& self) { return text(self.message.destination()); })
-      .def_ro("body", &PyMessage::body)
       .def_prop_ro("session_type",
                    [](const PyMessage& self) {
                      return word(Word::session_type,
@@ -156,6 +180,7 @@ One that was made by hand can be sent; what it says never changes.
       .def_prop_ro("is_redelivered",
                    [](const PyMessage& self) { return self.message.is_redelivered(); })
       .def_prop_ro("is_failure", [](const PyMessage& self) { return self.message.is_failure(); })
+      .def_prop_ro("nbytes", [](const PyMessage& self) { return size_of(self.message.encoded()); })
       .def("raise_failure",
            [](const PyMessage& self) {
              if (self.message.is_failure()) raise(self.message.failure());

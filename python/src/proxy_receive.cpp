@@ -11,6 +11,7 @@
 #include "message.h"
 #include "notifier.h"
 #include "proxy.h"
+#include "quick.h"
 
 namespace muster::python {
 namespace {
@@ -22,18 +23,21 @@ void refuse(msg::Proxy& proxy, const msg::Message& message, const Error& why) {
   log_warning("refused a message of " + std::string(message.source()) + ": " + said.message());
 }
 
-// Null: none came in time.
-nb::object receive_next(ProxyHandle& self, const msg::Wait& wait) {
+// Null: none came in time. `wait` is asked for only where there is nothing to take.
+template <class MakeWait>
+nb::object receive_next(ProxyHandle& self, MakeWait wait) {
+  static const msg::Wait not_at_all{TimePoint()};
   msg::Proxy& proxy = self.live();
   for (;;) {
-    Result<std::optional<msg::Message>> taken = proxy.receive_once(std::chrono::seconds(0));
+    Result<std::optional<msg::Message>> taken = proxy.receive_once(not_at_all);
     if (taken && !*taken) {
+      const msg::Wait so_long = wait();
       const Inside inside(self);
-      taken = proxy.receive_once(wait);
+      taken = proxy.receive_once(so_long);
     }
     if (!taken) raise(taken.error());
     if (!*taken) return {};
-    const msg::Message message = **std::move(taken);
+    msg::Message& message = **taken;
     Result<nb::object> made = to_python(self, message);
     if (made) return *std::move(made);
     refuse(proxy, message, made.error());
@@ -41,7 +45,8 @@ nb::object receive_next(ProxyHandle& self, const msg::Wait& wait) {
 }
 
 nb::object receive_once(ProxyHandle& self, nb::handle timeout) {
-  nb::object message = receive_next(self, to_wait(timeout));
+  const std::optional<double> seconds = to_seconds(timeout);
+  nb::object message = receive_next(self, [&] { return wait_for(seconds); });
   return message.is_valid() ? message : nb::none();
 }
 
@@ -51,18 +56,30 @@ struct Reception {
   std::optional<double> timeout;
 };
 
-nb::object next(Reception& self) {
-  auto& handle = *nb::inst_ptr<ProxyHandle>(self.proxy);
-  try {
-    nb::object message = receive_next(handle, wait_for(self.timeout));
-    if (message.is_valid()) return message;
-  } catch (const nb::python_error& raised) {
-    // Its end is the end of the iteration, as in C++. Ctrl-C is not.
-    const bool is_exit = PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
-    if (is_exit || !handle.live().ended() || handle.forks != fork_count()) throw;
-  }
-  throw nb::stop_iteration();
+Reception iterate(nb::object proxy, nb::handle timeout) {
+  const std::optional<double> seconds = to_seconds(timeout);
+  static_cast<void>(wait_for(seconds));  // Raises for what is no time.
+  return {std::move(proxy), seconds};
 }
+
+PyObject* next(PyObject* iterator) {
+  return guarded([&]() -> PyObject* {
+    const Reception& self = *nb::inst_ptr<Reception>(iterator);
+    auto& handle = *nb::inst_ptr<ProxyHandle>(self.proxy);
+    try {
+      return receive_next(handle, [&] { return wait_for(self.timeout); }).release().ptr();
+    } catch (const nb::python_error& raised) {
+      // Its end is the end of the iteration, as in C++. Ctrl-C is not.
+      const bool is_exit = PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
+      if (is_exit || !handle.live().ended() || handle.forks != fork_count()) throw;
+    }
+    return nullptr;
+  });
+}
+
+const PyType_Slot kIteratorSlots[] = {{Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+                                      {Py_tp_iternext, reinterpret_cast<void*>(next)},
+                                      {0, nullptr}};
 
 nb::object receive_by_id(ProxyHandle& self, nb::handle ids, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
@@ -97,17 +114,10 @@ nb::object collect(ProxyHandle& self, nb::handle ids, std::size_t count, double 
 }  // namespace
 
 void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
-  nb::class_<Reception>(module, "Iteration")
-      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__next__", next);
+  nb::class_<Reception>(module, "Iteration", nb::type_slots(kIteratorSlots));
   proxy
       .def("receive_once", receive_once, nb::arg("timeout").none() = nb::none(), docs::kReceiveOnce)
-      .def(
-          "_iterate",
-          [](nb::object self, nb::handle timeout) {
-            return Reception{std::move(self), to_seconds(timeout)};
-          },
-          nb::arg("timeout").none())
+      .def("_iterate", iterate, nb::arg("timeout").none())
       .def("receive_by_id", receive_by_id, nb::arg("ids"), nb::arg("timeout").none() = nb::none(),
            docs::kReceiveById)
       .def("collect", collect, nb::arg("ids"), nb::kw_only(), nb::arg("count") = 0,

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 import muster
 
@@ -20,10 +19,38 @@ from .sessions import Sessions
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 # How often somebody who waits looks whether what it waits for will never come.
 SECONDS_BETWEEN_LOOKS = 0.1
+
+# What others may have sent unasked while somebody waits for replies. More is refused. The
+# replies to what was asked here are kept in any case: there are no more than questions.
+MOST_MESSAGES = 65_536
+MOST_BYTES = 1 << 30
+
+
+class Waiter:
+    """Somebody who waits for the messages of these sessions; one that is named twice, twice."""
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self.remaining = Counter(ids)
+        self.messages: list[Message] = []
+        self.failures: list[str] = []
+
+    def wants(self, session: str) -> bool:
+        return session in self.remaining
+
+    def take(self, message: Message) -> None:
+        self.messages.append(message)
+        self._had(message.session_id)
+
+    def give_up(self, session: str, reason: str) -> None:
+        self.failures.append(reason)
+        self._had(session)
+
+    def _had(self, session: str) -> None:
+        self.remaining[session] -= 1
+        if self.remaining[session] == 0:
+            del self.remaining[session]
 
 
 class Mailbox:
@@ -34,70 +61,65 @@ class Mailbox:
         self._sessions = sessions
         self._changed = threading.Condition()
         self._messages: deque[Message] = deque()
-        self._asked: Counter[str] = Counter()
+        self._unasked, self._unasked_bytes, self._refused = 0, 0, 0
+        self._waiters: list[Waiter] = []
         self._is_pulling = False
 
     def next(self, timeout: float | None) -> Message | None:
         """The oldest message that nobody waits for by its session."""
-        deadline = _deadline(timeout)
         with self._changed:
-            return self._wait(self._take_any, deadline)
+            if not self._wait(lambda: bool(self._messages), _deadline(timeout)):
+                return None
+            message = self._messages.popleft()
+            self._count(message, -1)
+            return message
 
     def answers(self, ids: Iterable[str], timeout: float | None) -> tuple[list[Message], list[str]]:
         """The messages of these sessions, as far as they come in time, and why others
         will not come. An id that is named twice is waited for twice."""
-        wanted = Counter(ids)
+        waiter = Waiter(ids)
         deadline = _deadline(timeout)
-        messages: list[Message] = []
-        failures: list[str] = []
         with self._changed:
-            self._asked += wanted
-            remaining = Counter(wanted)
+            self._hand_out(waiter)
+            self._waiters.append(waiter)
             try:
-                while remaining:
-                    found = self._wait(lambda: self._take_of(remaining), deadline)
-                    if found is None:
-                        break
-                    session, message, failure = found
-                    remaining.subtract([session])
-                    if remaining[session] == 0:
-                        del remaining[session]
-                    if message is not None:
-                        messages.append(message)
-                    else:
-                        failures.append(failure)
+                self._wait(lambda: self._is_served(waiter), deadline)
+            except BaseException:  # Ctrl-C: what has come is there for the next who asks.
+                for message in reversed(waiter.messages):
+                    self._messages.appendleft(message)
+                    self._count(message, 1)
+                raise
             finally:
-                self._asked -= wanted
+                self._waiters.remove(waiter)
                 self._changed.notify_all()
-        return messages, failures
+        return waiter.messages, waiter.failures
 
-    def _take_any(self) -> Message | None:
+    def _hand_out(self, waiter: Waiter) -> None:
+        """What came before somebody asked for it."""
+        left: deque[Message] = deque()
         for message in self._messages:
-            if message.session_id not in self._asked:
-                self._messages.remove(message)
-                return message
-        return None
+            if waiter.wants(message.session_id):
+                waiter.take(message)
+                self._count(message, -1)
+            else:
+                left.append(message)
+        self._messages = left
 
-    def _take_of(self, ids: Counter[str]) -> tuple[str, Message | None, str] | None:
-        for message in self._messages:
-            if message.session_id in ids:
-                self._messages.remove(message)
-                return message.session_id, message, ""
-        for session in ids:
-            reason = self._sessions.take_failure(session)
-            if reason is not None:
-                return session, None, reason
-        return None
+    def _is_served(self, waiter: Waiter) -> bool:
+        for session, reason in self._sessions.take_failures(waiter.remaining):
+            waiter.give_up(session, reason)
+        return not waiter.remaining
 
-    def _wait(self, take: Callable[[], T | None], deadline: float | None) -> T | None:
-        while (found := take()) is None:
+    def _wait(self, is_over: Callable[[], bool], deadline: float | None) -> bool:
+        """False: not in time."""
+        while not is_over():
             left = SECONDS_BETWEEN_LOOKS
             if deadline is not None:
                 left = max(0.0, min(left, deadline - time.monotonic()))
             came = self._changed.wait(left) if self._is_pulling else self._pull(left)
             if not came and deadline is not None and time.monotonic() >= deadline:
-                return take()
-        return found
+                return is_over()
+        return True
 
     def _pull(self, timeout: float) -> bool:
         """Takes in one message, without the lock meanwhile. False: none came."""
@@ -110,10 +132,10 @@ class Mailbox:
             self._is_pulling = False
             self._changed.notify_all()
         if received is not None:
-            self._keep(received)
+            self._take_in(received)
         return received is not None
 
-    def _keep(self, received: muster.Message) -> None:
+    def _take_in(self, received: muster.Message) -> None:
         session = self._sessions.answered(received)
         if received.is_failure:
             return
@@ -123,12 +145,56 @@ class Mailbox:
             message = unwrap(received)
         except DriverReceiveError as error:
             logger.warning("%s", error)
-            if received.is_request:
-                self._core.fail(received, str(error))
+            self._refuse(received, str(error))
             return
         if session is not None:
             message.session_id = session
+        self._deliver(message)
+
+    def _deliver(self, message: Message) -> None:
+        for waiter in self._waiters:
+            if waiter.wants(message.session_id):
+                waiter.take(message)
+                return
+        if _is_unasked(message) and self._is_full(message._received.nbytes):
+            self._refuse_for_want_of_room(message._received)
+            return
         self._messages.append(message)
+        self._count(message, 1)
+
+    def _is_full(self, more: int) -> bool:
+        if self._unasked == 0:
+            return False  # One is always taken, whatever its size.
+        return self._unasked >= MOST_MESSAGES or self._unasked_bytes + more > MOST_BYTES
+
+    def _refuse_for_want_of_room(self, received: muster.Message) -> None:
+        self._refused += 1
+        why = (
+            f"{self._core.name} waits for replies, and has {self._unasked} messages of "
+            f"{self._unasked_bytes} bytes that nobody has received; send fewer, or have it "
+            "call receive() before it waits again"
+        )
+        if self._refused.bit_count() == 1:  # The first, the second, the fourth ...
+            logger.warning("%d refused, now of %s: %s", self._refused, received.source, why)
+        self._refuse(received, why)
+
+    def _count(self, message: Message, step: int) -> None:
+        if _is_unasked(message):
+            self._unasked += step
+            self._unasked_bytes += step * message._received.nbytes
+
+    def _refuse(self, received: muster.Message, why: str) -> None:
+        """Who waits for an answer is told why there is none."""
+        if not received.is_request or received.session_type != muster.SessionType.TASK:
+            return
+        try:
+            self._core.fail(received, why)
+        except muster.Error as error:  # It is gone.
+            logger.warning("%s is not told: %s", received.source, error)
+
+
+def _is_unasked(message: Message) -> bool:
+    return bool(message._received.is_request)
 
 
 def _deadline(timeout: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """Which of Muster's sessions stands for which of MARO's, and which have failed."""
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 
 import muster
@@ -49,16 +49,18 @@ class Sessions:
                 self._ended_early[event.session] = event.text
                 _keep(self._ended_early)
 
-    def take_failure(self, session_id: str) -> str | None:
-        """Why an answer of this session will not come; each is told once."""
+    def take_failures(self, wanted: "Counter[str]") -> list[tuple[str, str]]:
+        """Sessions of these whose answers will not come, and why, no more of each than are
+        wanted. Each is told once."""
+        told: list[tuple[str, str]] = []
         with self._lock:
-            reasons = self._failed.get(session_id)
-            if reasons is None:
-                return None
-            reason = reasons.pop()
-            if not reasons:
-                del self._failed[session_id]
-            return reason
+            for session_id in self._failed.keys() & wanted.keys():
+                reasons = self._failed[session_id]
+                for _ in range(min(len(reasons), wanted[session_id])):
+                    told.append((session_id, reasons.pop()))
+                if not reasons:
+                    del self._failed[session_id]
+        return told
 
     def _fail(self, session_id: str, reason: str) -> None:
         self._failed.setdefault(session_id, []).append(reason)

@@ -32,12 +32,10 @@ class Desk {
     if (!id) fail(id.error().message());
   }
 
-  // The median of what a push of `tag` takes, each peer in its turn, in
-  // nanoseconds. Fails unless `fires` of each 100 fire an event.
-  double time(std::string_view tag, int fires, double seconds) {
-    Samples samples(1 << 16);
+  // Pushes `tag`, each peer in its turn. Fails unless `fires` of each 100 fire an event.
+  void run(std::string_view tag, int fires, double seconds) {
     const Deadline deadline(seconds);
-    while (samples.count() == 0 || !deadline.passed()) {
+    do {
       int fired = 0;
       const std::int64_t start = now_ns();
       for (int i = 0; i < kBatch; ++i) {
@@ -45,11 +43,12 @@ class Desk {
             table_.push({names_[static_cast<std::size_t>(i)], "worker", tag, ++ticket_}, now_);
         fired += static_cast<int>(outcome.firings.size());
       }
-      samples.add(now_ns() - start);
+      samples_.add(now_ns() - start);
       if (fired != fires) fail("events fired " + std::to_string(fired) + " times");
-    }
-    return samples.percentile(0.5) / kBatch;
+    } while (!deadline.passed());
   }
+  // The median of what a push took, in nanoseconds.
+  double median() const { return samples_.percentile(0.5) / kBatch; }
 
  private:
   static std::string strange(int i) {
@@ -67,25 +66,29 @@ class Desk {
   std::vector<std::string> names_;
   msg::EventTicket ticket_ = 0;
   TimePoint now_{std::chrono::hours(1)};
+  Samples samples_{1 << 18};
 };
 
 }  // namespace
 
+// The tables take turns, so that whatever else the machine does meets all of them.
 Report event_push(const Options& options) {
-  const double share = options.seconds / 4;
-  double missed[3] = {};
-  const int counts[3] = {10, 100, 1000};
-  for (int i = 0; i < 3; ++i) missed[i] = Desk(counts[i]).time("update", 0, share);
-  Desk desk(999);
-  desk.add("worker:rollout:50%");
-  const double hit = desk.time("rollout", 2, share);
-  return {hit / 1000,
+  constexpr int kRounds = 20;
+  const double share = options.seconds / 4 / kRounds;
+  Desk missed[3] = {Desk(10), Desk(100), Desk(1000)};
+  Desk hit(999);
+  hit.add("worker:rollout:50%");
+  for (int round = 0; round < kRounds; ++round) {
+    for (Desk& desk : missed) desk.run("update", 0, share);
+    hit.run("rollout", 2, share);
+  }
+  return {hit.median() / 1000,
           "us",
           true,
-          {{"missed_10_ns", missed[0]},
-           {"missed_100_ns", missed[1]},
-           {"missed_1000_ns", missed[2]},
-           {"growth", missed[2] / missed[0]}}};
+          {{"missed_10_ns", missed[0].median()},
+           {"missed_100_ns", missed[1].median()},
+           {"missed_1000_ns", missed[2].median()},
+           {"growth", missed[2].median() / missed[0].median()}}};
 }
 
 }  // namespace muster::bench::ours

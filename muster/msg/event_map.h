@@ -6,7 +6,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+
+#include "muster/msg/flat_map.h"
 
 namespace muster::msg {
 
@@ -18,6 +19,6 @@ struct EventTextHash {
 };
 
 template <class T>
-using EventMap = std::unordered_map<std::string, T, EventTextHash, std::equal_to<>>;
+using EventMap = FlatMap<std::string, T, EventTextHash>;
 
 }  // namespace muster::msg

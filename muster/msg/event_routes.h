@@ -5,13 +5,12 @@
 
 #include <compare>
 #include <cstdint>
-#include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "muster/msg/event_map.h"
 #include "muster/msg/event_sources.h"
+#include "muster/msg/flat_map.h"
 
 namespace muster::msg {
 
@@ -36,16 +35,16 @@ class EventRoutes {
   // sources that its sender matches, and only if there is an event for the tag.
   template <class Sources>
   void find(std::string_view tag, Sources sources, std::vector<EventUnitRef>& found) const {
-    const auto exact = tags_.find(tag);
-    if (exact == tags_.end() && any_tag_.empty()) return;
+    const Units* const exact = tags_.find(tag);
+    if (exact == nullptr && any_tag_.empty()) return;
     for (const EventSources::Id source : sources()) {
-      if (exact != tags_.end()) append(exact->second, source, found);
+      if (exact != nullptr) append(*exact, source, found);
       if (!any_tag_.empty()) append(any_tag_, source, found);
     }
   }
 
  private:
-  using Units = std::unordered_map<EventSources::Id, std::vector<EventUnitRef>>;
+  using Units = FlatMap<EventSources::Id, std::vector<EventUnitRef>>;
 
   static void append(const Units& units, EventSources::Id source, std::vector<EventUnitRef>& found);
   static void erase(Units& units, EventSources::Id source, EventUnitRef unit);

@@ -10,9 +10,8 @@ std::string_view without_star(std::string_view text) { return text.substr(0, tex
 
 std::optional<EventSources::Id> find_in(const EventMap<EventSources::Id>& map,
                                         std::string_view key) {
-  const auto found = map.find(key);
-  if (found == map.end()) return std::nullopt;
-  return found->second;
+  const EventSources::Id* const found = map.find(key);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace
@@ -57,22 +56,22 @@ void EventSources::match(std::string_view name, std::string_view type,
 }
 
 void EventSources::joined(std::string_view name, std::string_view type, std::vector<Id>& changed) {
-  const auto known = peers_.find(name);
-  if (known != peers_.end() && known->second == type) return;
-  if (known != peers_.end()) left(name, changed);
-  peers_.emplace(name, type);
+  const std::string* const known = peers_.find(name);
+  if (known != nullptr && *known == type) return;
+  if (known != nullptr) left(name, changed);
+  peers_[name] = type;
   const std::size_t begin = changed.size();
   match(name, type, changed);
   for (std::size_t i = begin; i < changed.size(); ++i) ++sources_[changed[i]].live;
 }
 
 void EventSources::left(std::string_view name, std::vector<Id>& changed) {
-  const auto known = peers_.find(name);
-  if (known == peers_.end()) return;
+  const std::string* const type = peers_.find(name);
+  if (type == nullptr) return;
   const std::size_t begin = changed.size();
-  match(name, known->second, changed);
+  match(name, *type, changed);
   for (std::size_t i = begin; i < changed.size(); ++i) --sources_[changed[i]].live;
-  peers_.erase(known);
+  peers_.erase(name);
 }
 
 std::optional<EventSources::Id> EventSources::find(std::string_view text) const {
@@ -84,10 +83,10 @@ void EventSources::enter(std::string_view text, Id id) {
   if (text == "*") {
     all_ = id;
   } else if (is_prefix(text)) {
-    prefixes_.emplace(without_star(text), id);
+    prefixes_[without_star(text)] = id;
     count_length(text.size() - 1, 1);
   } else {
-    exact_.emplace(text, id);
+    exact_[text] = id;
   }
 }
 
@@ -95,10 +94,10 @@ void EventSources::withdraw(std::string_view text) {
   if (text == "*") {
     all_.reset();
   } else if (is_prefix(text)) {
-    prefixes_.erase(prefixes_.find(without_star(text)));
+    prefixes_.erase(without_star(text));
     count_length(text.size() - 1, -1);
   } else {
-    exact_.erase(exact_.find(text));
+    exact_.erase(text);
   }
 }
 

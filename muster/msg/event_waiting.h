@@ -9,9 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "muster/base/clock.h"
@@ -62,7 +65,8 @@ class EventWaiting {
     std::size_t waiting = 0;
     std::uint64_t round = 0;  // Of the pick() that last marked one of its messages.
   };
-  using Senders = EventMap<Sender>;
+  // Nodes point into it: one whose entries stay where they are.
+  using Senders = std::unordered_map<std::string, Sender, EventTextHash, std::equal_to<>>;
 
   // A message's place in one unit.
   struct Node {

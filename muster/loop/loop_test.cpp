@@ -182,6 +182,78 @@ TEST(Loop, TheKeeperDoesAtOnceWhatItLeftForSoonItself) {
   EXPECT_LT(soon, 5 * at_once + milliseconds(20));
 }
 
+// Counts how often it was flushed.
+struct CountFlushes final : Flusher {
+  std::atomic<int> count = 0;
+  void flush() override {
+    ++count;
+    count.notify_all();
+  }
+};
+
+TEST(Loop, TheKeeperDoesWhatWasLeftForSoonThoughMoreIsLeftAllTheTime) {
+  auto loop = make_loop();
+  CountFlushes first;
+  CountFlushes others;
+  {
+    const Turn turn(*loop);
+    loop->flush_soon(first);
+  }
+  // The keeper finds something new at every glance.
+  const TimePoint limit = loop->now() + seconds(10);
+  while (first.count == 0 && loop->now() < limit) {
+    const Turn turn(*loop);
+    loop->take_back(others);
+    loop->flush_soon(others);
+  }
+  EXPECT_EQ(first.count, 1);
+  const Turn turn(*loop);
+  loop->forget(others);
+}
+
+TEST(Loop, WhatIsTakenBackIsNotDone) {
+  auto loop = make_loop();
+  CountFlushes taken_back;
+  CountFlushes left;
+  {
+    const Turn turn(*loop);
+    loop->flush_soon(taken_back);
+    loop->flush_soon(left);
+    loop->take_back(taken_back);
+    loop->take_back(taken_back);
+  }
+  left.count.wait(0);
+  EXPECT_EQ(taken_back.count, 0);
+  {
+    const Turn turn(*loop);
+    loop->flush_soon(taken_back);
+  }
+  taken_back.count.wait(0);
+  EXPECT_EQ(taken_back.count, 1);
+}
+
+TEST(Loop, TheKeeperTakesOverFromAThreadThatHasLongWaitedAgainAndAgain) {
+  auto loop = make_loop();
+  const TimePoint limit = loop->now() + milliseconds(30);
+  while (loop->now() < limit) loop->wait_until([] { return false; }, loop->now() + milliseconds(1));
+  CountFlushes left;
+  Timer timer([&] { left.flush(); });
+  {
+    const Turn turn(*loop);
+    loop->start(timer, loop->now() + milliseconds(1));
+  }
+  left.count.wait(0);  // Not through the loop: this thread is "busy".
+}
+
+#ifndef NDEBUG
+TEST(LoopDeathTest, ATimerIsTouchedUnderTheBatonOnly) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto loop = make_loop({.keeper = false});
+  Timer timer([] {});
+  EXPECT_DEATH(loop->start(timer, loop->now()), "baton");
+}
+#endif
+
 TEST(Future, GivesWhatThePromiseSets) {
   auto loop = make_loop();
   Promise<int> promise(*loop);

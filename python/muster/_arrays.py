@@ -41,6 +41,11 @@ def freeze(array: AnyArray) -> None:
         part = part.base
 
 
+def is_more_than_array(array: AnyArray) -> bool:
+    """Whether its class says more than its elements do; a file's or a record's array does not."""
+    return type(array) not in (np.ndarray, np.memmap, np.recarray)
+
+
 def describe(array: AnyArray) -> tuple[int | str, tuple[int, ...], AnyArray]:
     """The dtype, the shape, and the elements in C order, as bytes."""
     dtype = array.dtype.newbyteorder("<") if array.dtype.isbuiltin else array.dtype

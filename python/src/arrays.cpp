@@ -161,6 +161,11 @@ bool is_array(nb::handle object) {
   return PyObject_IsInstance(object.ptr(), numpy().ndarray.ptr()) == 1;
 }
 
+bool is_more_than_array(nb::handle array) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(array.ptr())) == numpy().ndarray.ptr()) return false;
+  return nb::cast<bool>(numpy().helpers.attr("is_more_than_array")(array));
+}
+
 Array read_array(nb::handle array, const Keeping& keeping) {
   static PyObject* const dtype_name = PyUnicode_InternFromString("dtype");
   static PyObject* const number_name = PyUnicode_InternFromString("num");

@@ -31,6 +31,8 @@ struct Array {
 };
 
 bool is_array(nb::handle object);
+// Of a class of its own, such as a masked array, which its elements alone do not make.
+bool is_more_than_array(nb::handle array);
 // An array of numpy's. One that stands upon Memory is frozen and goes as it is.
 Array read_array(nb::handle array, const Keeping& keeping);
 // Whatever has __dlpack__ or the buffer protocol; none if `object` has neither.

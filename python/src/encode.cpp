@@ -105,10 +105,10 @@ class Encoder {
   void write_other(PyObject* object) {
     if (is_array(object)) {
       const nb::object dtype = nb::handle(object).attr("dtype");
-      if (!nb::cast<bool>(dtype.attr("hasobject"))) {
-        return write_array(read_array(object, options_.keeping));
+      if (nb::cast<bool>(dtype.attr("hasobject")) || is_more_than_array(object)) {
+        return write_pickle(object);
       }
-      return write_pickle(object);
+      return write_array(read_array(object, options_.keeping));
     }
     if (const nb::object plain = plain_scalar(object); plain.is_valid()) {
       if (Py_TYPE(plain.ptr()) != Py_TYPE(object)) return write(plain.ptr());

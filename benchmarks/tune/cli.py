@@ -2,18 +2,22 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.harness import program
 from benchmarks.harness.build import BuildError, build
+from benchmarks.harness.guard import FOREIGN_LIMIT
 from benchmarks.tune import methods
-from benchmarks.tune.table import Method, Row, merged, parse, replaced, to_text
+from benchmarks.tune.contest import hold
+from benchmarks.tune.table import Method, Row, chosen, compact, merged, parse, replaced, to_text
 
 TABLE = Path(__file__).resolve().parents[2] / "muster" / "collectives" / "choices.inc"
-ROUNDS = 3
 # What is slower than that at one size is not tried at larger ones.
 HOPELESS = 3.0
+# So often a measurement is taken again because others were busy.
+RETAKES = 2
 
 
 def arguments_of(arguments: Sequence[str]) -> argparse.Namespace:
@@ -22,6 +26,7 @@ def arguments_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--operation", choices=sorted(methods.OPERATIONS), action="append")
     parser.add_argument("--ground", choices=methods.GROUNDS, action="append")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement (0.1)")
+    parser.add_argument("--minutes", type=float, default=45.0, help="begin nothing after that (45)")
     parser.add_argument("--bin", metavar="DIR", type=Path, help="use these programs, build nothing")
     parser.add_argument("--print", action="store_true", help="print the table, do not write it")
     return parser.parse_args(arguments)
@@ -37,27 +42,38 @@ def case_name(ground: str, operation: str, size: str, ranks: int, method: Method
 
 
 def measure(programs: Path, case: str, seconds: float) -> float:
-    """Microseconds: the best of some rounds, since others can only disturb."""
-    return min(
-        program.run(programs / "bench_muster", case, seconds).sample.value for _ in range(ROUNDS)
-    )
+    """Microseconds; the least of some tries where others were busy."""
+    least = float("inf")
+    for _ in range(1 + RETAKES):
+        measured = program.run(programs / "bench_muster", case, seconds)
+        least = min(least, measured.sample.value)
+        if measured.foreign < FOREIGN_LIMIT:
+            break
+    return least
 
 
-def tune(programs: Path, ground: str, operation: str, ranks: int, seconds: float) -> list[Row]:
+def tune(
+    programs: Path, table: Sequence[Row], ground: str, operation: str, ranks: int, seconds: float
+) -> list[Row]:
     name = methods.OPERATIONS[operation]
     left = list(methods.candidates(ground, name))
     best: list[tuple[int, Method]] = []
-    for size, count in {**methods.SIZES, **methods.LARGE}.items():
-        took = {
-            method: measure(programs, case_name(ground, operation, size, ranks, method), seconds)
-            for method in left
-        }
-        winner = min(took, key=lambda method: took[method])
-        best.append((count, winner))
-        left = [method for method in left if took[method] < HOPELESS * took[winner]]
+    for size, count in methods.SIZES.items():
+        # What was chosen until now stays unless it is clearly beaten.
+        holder = chosen(table, ground, name, ranks, count)
+        found = hold(
+            [*left, holder] if holder is not None and holder not in left else left,
+            holder,
+            lambda method, at=size: measure(
+                programs, case_name(ground, operation, at, ranks, method), seconds
+            ),
+        )
+        best.append((count, found.winner))
+        limit = HOPELESS * found.took[found.winner]
+        left = [method for method in left if found.took[method] < limit]
         figures = ", ".join(
             f"{method.algorithm}:{method.segment >> 10}K {value:.4g}"
-            for method, value in sorted(took.items(), key=lambda item: item[1])
+            for method, value in sorted(found.took.items(), key=lambda item: item[1])
         )
         print(f"{ground} {name} {size} x {ranks}: {figures} us", file=sys.stderr, flush=True)
     return merged(ground, name, ranks, best)
@@ -65,21 +81,29 @@ def tune(programs: Path, ground: str, operation: str, ranks: int, seconds: float
 
 def main(arguments: Sequence[str]) -> int:
     options = arguments_of(arguments)
+    table = parse(TABLE.read_text(encoding="utf-8"))
+    end = time.monotonic() + 60 * options.minutes
+    left_out = []
     try:
         programs = options.bin or build()
-        new = [
-            row
-            for ground in options.ground or methods.GROUNDS
-            for operation in options.operation or methods.OPERATIONS
-            for ranks in methods.RANKS
-            for row in tune(programs, ground, operation, ranks, options.seconds)
-        ]
+        for ground in options.ground or methods.GROUNDS:
+            for operation in options.operation or methods.OPERATIONS:
+                if time.monotonic() > end:
+                    left_out.append(f"{ground} {operation}")
+                    continue
+                new = [
+                    tune(programs, table, ground, operation, ranks, options.seconds)
+                    for ranks in methods.RANKS
+                ]
+                table = replaced(table, compact(new))
+                # What is measured is kept, whatever comes of the rest.
+                if not options.print:
+                    TABLE.write_text(to_text(table), encoding="utf-8")
     except (BuildError, program.ProgramError) as error:
         print(f"failed: {error}", file=sys.stderr)
         return 1
-    text = to_text(replaced(parse(TABLE.read_text(encoding="utf-8")), new))
     if options.print:
-        print(text, end="")
-    else:
-        TABLE.write_text(text, encoding="utf-8")
+        print(to_text(table), end="")
+    for one in left_out:
+        print(f"left as it was, the time was over: {one}", file=sys.stderr)
     return 0

@@ -2,8 +2,7 @@
 
 from benchmarks.tune.table import Method
 
-SIZES = {"16K": 16 << 10, "64K": 64 << 10, "256K": 256 << 10, "1M": 1 << 20, "4M": 4 << 20}
-LARGE = {"16M": 16 << 20, "64M": 64 << 20}
+SIZES = {"16K": 16 << 10, "128K": 128 << 10, "1M": 1 << 20, "8M": 8 << 20, "32M": 32 << 20}
 RANKS = (2, 4, 8)
 
 # The benchmark's names of operations, and the library's.
@@ -22,7 +21,7 @@ GROUNDS = ("arena", "readable", "windows", "links")
 _STAGED = tuple(Method("staged", size << 10) for size in (64, 256, 1024))
 _DIRECT = (Method("direct", 0),)
 _DIRECT_IN_PARTS = tuple(Method("direct", size << 10) for size in (0, 256, 1024, 4096))
-_PIPELINES = (128, 512, 2048)
+_PIPELINES = (64, 256, 1024)
 
 
 def _messages(operation: str) -> tuple[Method, ...]:

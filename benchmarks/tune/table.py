@@ -80,3 +80,33 @@ def replaced(rows: Sequence[Row], new: Sequence[Row]) -> list[Row]:
     order = list(dict.fromkeys((row.ground, row.operation) for row in rows))
     order += [key for key in fresh if key not in order]
     return sorted([*kept, *new], key=lambda row: order.index((row.ground, row.operation)))
+
+
+def compact(of_ranks: Sequence[Sequence[Row]]) -> list[Row]:
+    """All rows, but for those of more ranks that say what those of fewer say."""
+    rows: list[Row] = []
+    last: list[tuple[int | None, Method]] = []
+    for tier in of_ranks:
+        said = [(row.up_to, row.method) for row in tier]
+        if said != last:
+            rows += tier
+        last = said
+    return rows
+
+
+def chosen(
+    rows: Sequence[Row], ground: str, operation: str, ranks: int, size: int
+) -> Method | None:
+    """As the library chooses: of the most ranks that are not too many, the first that fits."""
+    fitting = [
+        row
+        for row in rows
+        if (row.ground, row.operation) == (ground, operation)
+        and row.ranks <= ranks
+        and (row.up_to is None or row.up_to >= size)
+    ]
+    if not fitting:
+        return None
+    most = max(row.ranks for row in fitting)
+    tier = [row for row in fitting if row.ranks == most]
+    return min(tier, key=lambda row: float("inf") if row.up_to is None else row.up_to).method

@@ -182,9 +182,11 @@ Status CommunicatorCore::run_over_crew(const Call& call) {
   if (!done) {
     const Error told = crew_->fail(done.error());
     crew_->recall();
+    workshop_.let_go();
     return told;
   }
   crew_->end();
+  workshop_.let_go();
   return ok();
 }
 
@@ -196,11 +198,11 @@ Status CommunicatorCore::perform(const Call& call) {
   Shape shape = call.shape(crew_->size(), crew_->rank());
   if (manners_.reproducible) shape.is_commutative = false;
   // Blocks change places: not where they are read.
-  std::vector<std::byte> moved;
   Call apart = call;
   if (call.operation == Operation::all_to_all && call.input == call.result) {
-    moved.assign(call.input, call.input + input_count(shape) * size_of(call.element));
-    apart.input = moved.data();
+    const std::uint64_t bytes = input_count(shape) * size_of(call.element);
+    workshop_.moved.assign(call.input, call.input + bytes);
+    apart.input = workshop_.moved.data();
   }
   return Runner(*crew_, workshop_, apart, shape).run();
 }

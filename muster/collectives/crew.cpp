@@ -35,6 +35,7 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
     const loop::Turn turn(loop_);
     current_ = what;
     current_number_ = number_;
+    count_messages_anew();
     inside_.store(number_, std::memory_order_release);
     for (Rank peer = 0; peer < size(); ++peer) {
       const auto& in = peers_[peer].operations.in;

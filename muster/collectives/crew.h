@@ -88,12 +88,18 @@ class Crew {
   Result<Buffer> receive(Rank from);
   // Until all sends of this operation but the last `but` have been let go.
   Status settle(std::size_t but = 0);
+  // The `index`-th message from this rank may be written to `memory` as soon as
+  // it comes, if it is of just that size. It is written before or in its receive(),
+  // or not at all; what comes elsewhere has to be copied.
+  void expect(Rank from, std::uint64_t index, std::span<std::byte> memory);
 
   // Memory to be sent that is the caller's: settle() waits until it is let go.
   Buffer lend(Rank to, std::span<const std::byte> bytes);
   // A send was of a copy: nobody has to wait for it.
   void note_copied(Rank to) { sent_.push_back({nullptr, to}); }
   bool has_unsettled(std::size_t but = 0) const;
+  // The so-many-th send of this operation has been let go.
+  bool is_settled(std::size_t index) const { return sent_[index].is_settled(); }
 
   const Desk* own_desk() const { return desk_; }
   // Where memory of ours lies, if all ranks of this host know the segment.
@@ -128,8 +134,8 @@ class Crew {
   // Elastic: while it is in no call, others are answered for it.
   void enter_call();
   void leave_call(const Position& position);
-  // What was sent and not let go of must not be read any more: the caller gets
-  // its memory back. Cuts whoever still holds some.
+  // What was sent and not let go of must not be read any more, nor written what
+  // was to come: the caller gets its memory back. Cuts whoever still holds some.
   void recall();
 
   // Agrees with all other survivors; nothing else works on this crew any more.
@@ -144,6 +150,8 @@ class Crew {
   // ---- From the fabric, under the baton.
 
   bool take(Seat& seat, const Note& note, wire::Frame& frame);
+  // Where the bytes of a message belong, if that is known and free.
+  WritableBuffer place(Seat& seat, const Note& note, std::uint64_t size);
   void lose(Seat& seat);
   void room_came(Seat& seat);
 
@@ -165,9 +173,19 @@ class Crew {
     std::uint64_t unconfirmed = 0;  // Bytes sent and not known to be taken.
     std::uint64_t taken = 0;        // Bytes taken and not confirmed.
   };
+  // Where a message of this operation shall go.
+  struct Landing {
+    std::uint64_t index;
+    std::span<std::byte> memory;
+    // Nobody writes there any more. Null: nobody ever did.
+    std::shared_ptr<std::atomic<bool>> is_back;
+  };
   struct Peer {
     Stream operations;
     Stream messages;
+    std::uint64_t sends = 0;  // In this operation, as are
+    std::uint64_t receives = 0;
+    std::deque<Landing> landings;  // by the index of the message.
     Buffer held_desk;
     const Desk* desk = nullptr;           // Null: not of this host.
     bool agrees = false;                  // It has begun to. Under the baton.
@@ -246,6 +264,13 @@ class Crew {
   void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
   void notice_mismatch(Rank from, const Incoming& incoming);
   void drop_incoming();
+
+  // Landing (crew_landing.cpp).
+  Status let_land(Rank from, Buffer& part);
+  bool is_written_by(Rank peer) const;
+  // The caller's memory is read or written by others.
+  bool has_lent() const;
+  void count_messages_anew();
 
   const std::shared_ptr<Fabric> fabric_;
   loop::Loop& loop_;

@@ -52,7 +52,11 @@ bool Crew::has_unsettled(std::size_t but) const {
 
 void Crew::send(Rank to, Buffer part) {
   const loop::Turn turn(loop_);
-  const Note note{.kind = NoteKind::data, .context = context_, .number = number_, .what = what_};
+  const Note note{.kind = NoteKind::data,
+                  .context = context_,
+                  .number = number_,
+                  .value = peers_[to].sends++,
+                  .what = what_};
   const std::uint64_t cost = part.size() + kMessageCost;
   peers_[to].operations.out.push_back({note, std::move(part), cost});
   pump(to);
@@ -125,19 +129,20 @@ Result<Buffer> Crew::receive(Rank from) {
   if (next.number != number_ || next.what != what_) return mismatch(from, next.what, next.number);
   Buffer part = std::move(next.part);
   stream.in.pop_front();
+  MUSTER_TRY_OK(let_land(from, part));
   confirm(from, stream, kOperations, part.size());
   return part;
 }
 
 void Crew::recall() {
   constexpr Duration kPatience = std::chrono::milliseconds(300);
-  if (!has_unsettled()) return;
+  if (!has_lent()) return;
   {
     const loop::Turn turn(loop_);
     for (Rank peer = 0; peer < size(); ++peer) peers_[peer].operations.out.clear();
   }
   // Whoever runs takes what is under way, and drops it.
-  const auto is_back = [this] { return !has_unsettled(); };
+  const auto is_back = [this] { return !has_lent(); };
   if (loop_.wait_until(is_back, loop_.now() + kPatience)) return;
   {
     const loop::Turn turn(loop_);
@@ -145,6 +150,10 @@ void Crew::recall() {
       Seat& seat = *seats_[sent.to];
       if (sent.is_settled() || !seat.is_here()) continue;
       fabric_->cut(seat, Error(Code::unavailable, "it did not take what was sent"));
+    }
+    for (Rank peer = 0; peer < size(); ++peer) {
+      if (!is_written_by(peer) || !seats_[peer]->is_here()) continue;
+      fabric_->cut(*seats_[peer], Error(Code::unavailable, "it did not send all of a message"));
     }
   }
   // The links go when the baton is given up, and with them what they held.

@@ -225,6 +225,16 @@ void Fabric::room_came(Seat& seat) {
   for (const auto& [context, crew] : crews_) crew->room_came(seat);
 }
 
+WritableBuffer Fabric::place(Seat& seat, const wire::Head& head, std::uint64_t size) {
+  Note note;
+  if (seat.lost || !seat.hello || !read_note(head, note)) return {};
+  const auto [first, last] = crews_.equal_range(note.context);
+  for (auto one = first; one != last; ++one) {
+    if (WritableBuffer found = one->second->place(seat, note, size); found.size() > 0) return found;
+  }
+  return {};
+}
+
 void Fabric::message_came(Seat& seat, wire::Frame& frame) {
   Note note;
   if (seat.lost || !read_note(frame.head, note)) return;

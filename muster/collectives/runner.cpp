@@ -69,8 +69,25 @@ Status Runner::run(const Plan& plan) {
   if (plan.window * size_of(call_.element) > kWindow) {
     return Error(Code::internal, "a plan wants a larger window than there is");
   }
-  for (const Step& next : plan.steps) MUSTER_TRY_OK(step(plan, next));
+  const auto locate = [this](const Slice& slice) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(at(slice));
+    return Ahead::Extent{begin, begin + bytes(slice)};
+  };
+  const auto is_settled = [this](std::size_t send) { return crew_.is_settled(send); };
+  Ahead ahead(plan, net::kLargePart / size_of(call_.element), locate, is_settled);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (ahead.is_of_use()) announce(ahead, i);
+    MUSTER_TRY_OK(step(plan, plan.steps[i]));
+  }
   return finish_up(plan);
+}
+
+// Large messages that come before their step find where they belong.
+void Runner::announce(Ahead& ahead, std::size_t now) {
+  while (const std::optional<Ahead::Landing> next = ahead.next(now)) {
+    const Slice& to = next->step->to;
+    crew_.expect(next->step->peer, next->index, {at(to), bytes(to)});
+  }
 }
 
 // One for all operations: nobody writes its own before it has seen the slots of
@@ -86,16 +103,16 @@ Status Runner::move_into_arena() {
   if (crew_.may_read_private()) return ok();
   const bool is_one = input_ == result_;
   if (input_bytes_ > 0 && !crew_.is_known(input_, input_bytes_)) {
-    MUSTER_TRY(arena_input_, crew_.fabric().allocate(input_bytes_));
-    collectives::copy(input_, arena_input_.data(), input_bytes_);
-    input_ = arena_input_.data();
+    MUSTER_TRY(workshop_.arena_input, crew_.fabric().allocate(input_bytes_));
+    collectives::copy(input_, workshop_.arena_input.data(), input_bytes_);
+    input_ = workshop_.arena_input.data();
   }
   if (result_bytes_ > 0 && !crew_.is_known(result_, result_bytes_)) {
-    if (is_one && arena_input_.size() > 0) {
-      result_ = arena_input_.data();
+    if (is_one && workshop_.arena_input.size() > 0) {
+      result_ = workshop_.arena_input.data();
     } else {
-      MUSTER_TRY(arena_result_, crew_.fabric().allocate(result_bytes_));
-      result_ = arena_result_.data();
+      MUSTER_TRY(workshop_.arena_result, crew_.fabric().allocate(result_bytes_));
+      result_ = workshop_.arena_result.data();
     }
   }
   return ok();
@@ -214,7 +231,7 @@ Status Runner::receive(const Step& step) {
   }
   if (part.empty()) return ok();
   if (step.kind == Step::Kind::receive) {
-    collectives::copy(part.data(), at(step.to), part.size());
+    if (part.data() != at(step.to)) collectives::copy(part.data(), at(step.to), part.size());
   } else {
     reduce(at(step.from), part.data(), step);
   }

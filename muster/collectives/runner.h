@@ -10,6 +10,7 @@
 
 #include "muster/base/buffer.h"
 #include "muster/base/result.h"
+#include "muster/collectives/ahead.h"
 #include "muster/collectives/call.h"
 #include "muster/collectives/choices.h"
 #include "muster/collectives/crew.h"
@@ -23,6 +24,17 @@ struct Workshop {
   WritableBuffer window;  // Others of this host read it.
   std::vector<std::byte> scratch;
   std::vector<std::byte> tiles;
+  // What stands for the caller's memory in one operation. It is let go once
+  // nobody else reads or writes it.
+  std::vector<std::byte> moved;
+  WritableBuffer arena_input;  // Where the caller's memory cannot be read by others.
+  WritableBuffer arena_result;
+
+  void let_go() {
+    if (!moved.empty()) moved = std::vector<std::byte>();
+    if (arena_input.size() > 0) arena_input = WritableBuffer();
+    if (arena_result.size() > 0) arena_result = WritableBuffer();
+  }
 };
 
 class Runner {
@@ -51,6 +63,7 @@ class Runner {
   Status move_into_arena();
   Status see(Rank peer);
   Status step(const Plan& plan, const Step& step);
+  void announce(Ahead& ahead, std::size_t now);
   void lend_and_send(const Step& step);
   Status receive(const Step& step);
   Status wait(const std::vector<Rank>& group, std::uint32_t phase);
@@ -72,8 +85,6 @@ class Runner {
   std::byte* result_;
   std::uint64_t input_bytes_ = 0;
   std::uint64_t result_bytes_ = 0;
-  WritableBuffer arena_input_;  // Where the caller's memory cannot be read by others.
-  WritableBuffer arena_result_;
   std::vector<std::optional<Exposure>> exposures_;  // Of peers, as far as known.
 };
 

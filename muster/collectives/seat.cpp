@@ -78,6 +78,10 @@ void Seat::on_message(wire::Frame& frame, net::Lane, std::size_t cost) {
   fabric_.message_came(*this, frame);
 }
 
+WritableBuffer Seat::place_body(const wire::Head& head, std::size_t part, std::uint64_t size) {
+  return part == 0 ? fabric_.place(*this, head, size) : WritableBuffer();
+}
+
 void Seat::on_room() { fabric_.room_came(*this); }
 
 void Seat::on_closed(Error why) { fabric_.seat_closed(*this, why); }

@@ -3,8 +3,18 @@
 import unittest
 
 from benchmarks.tune.cli import TABLE, case_name
+from benchmarks.tune.contest import ROUNDS, hold
 from benchmarks.tune.methods import GROUNDS, OPERATIONS, candidates
-from benchmarks.tune.table import Method, Row, merged, parse, replaced, to_text
+from benchmarks.tune.table import (
+    Method,
+    Row,
+    chosen,
+    compact,
+    merged,
+    parse,
+    replaced,
+    to_text,
+)
 
 RING = Method("ring", 1024)
 TREE = Method("tree")
@@ -26,6 +36,21 @@ class Table(unittest.TestCase):
         new = [Row("links", "reduce", 2, None, RING)]
         self.assertEqual(replaced(old, new), [new[0], old[1]])
 
+    def test_has_no_rows_of_more_ranks_that_say_the_same(self) -> None:
+        tiers = [[Row("links", "reduce", n, None, RING if n == 8 else TREE)] for n in (2, 4, 8)]
+        self.assertEqual(compact(tiers), [tiers[0][0], tiers[2][0]])
+
+    def test_is_read_as_the_library_reads_it(self) -> None:
+        rows = [
+            Row("links", "reduce", 2, 100, TREE),
+            Row("links", "reduce", 2, None, RING),
+            Row("links", "reduce", 4, None, TREE),
+        ]
+        self.assertEqual(chosen(rows, "links", "reduce", 2, 100), TREE)
+        self.assertEqual(chosen(rows, "links", "reduce", 3, 101), RING)
+        self.assertEqual(chosen(rows, "links", "reduce", 9, 101), TREE)
+        self.assertIsNone(chosen(rows, "links", "gather", 2, 1))
+
     def test_has_candidates_for_everything(self) -> None:
         for ground in GROUNDS:
             for operation in OPERATIONS.values():
@@ -35,6 +60,31 @@ class Table(unittest.TestCase):
         self.assertEqual(
             case_name("links", "reduce", "1M", 4, RING), "tcp.reduce.1M.4@links:ring:1024"
         )
+
+
+class Contest(unittest.TestCase):
+    def test_measures_who_is_far_behind_once(self) -> None:
+        tried: list[Method] = []
+
+        def measure(method: Method) -> float:
+            tried.append(method)
+            return 1.0 if method == RING else 2.0
+
+        self.assertEqual(hold([TREE, RING], None, measure).winner, RING)
+        self.assertEqual(tried, [TREE, RING])
+
+    def test_compares_who_is_close_in_turn_by_the_least_time(self) -> None:
+        times = {RING: [5.0, 1.0, 1.0, 1.0], TREE: [4.9, 0.9, 4.0, 4.0]}
+        left = {method: iter(values) for method, values in times.items()}
+        found = hold([RING, TREE], None, lambda method: next(left[method]))
+        self.assertEqual(found.winner, TREE)
+        self.assertEqual(found.took, {RING: 1.0, TREE: 0.9})
+        self.assertEqual(len(times[RING]), ROUNDS)
+
+    def test_leaves_what_was_chosen_unless_it_is_clearly_beaten(self) -> None:
+        for faster, winner in ((0.97, TREE), (0.8, RING)):
+            found = hold([RING, TREE], TREE, lambda method, f=faster: f if method == RING else 1.0)
+            self.assertEqual(found.winner, winner)
 
 
 if __name__ == "__main__":

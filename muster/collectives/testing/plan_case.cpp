@@ -131,7 +131,7 @@ bool PlanCase::is_possible() const {
   return collectives::is_possible(shape(0), method.algorithm, hosts);
 }
 
-std::optional<std::string> PlanCase::run() const {
+std::optional<std::string> PlanCase::run(std::uint64_t* landed) const {
   const std::vector<Numbers> inputs = make_inputs(*this);
   std::vector<Plan> plans;
   std::vector<RankMemory> memory;
@@ -141,6 +141,7 @@ std::optional<std::string> PlanCase::run() const {
   }
   PlanMachine machine(std::move(plans), std::move(memory), arithmetic_of(*this), seed);
   if (auto failure = machine.run()) return describe() + ": " + *failure;
+  if (landed != nullptr) *landed = machine.landed();
   for (Rank rank = 0; rank < ranks; ++rank) {
     if (machine.result(rank) != expected(*this, inputs, rank)) {
       return describe() + ": rank " + std::to_string(rank) + " has a wrong result";

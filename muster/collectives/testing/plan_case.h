@@ -32,7 +32,8 @@ struct PlanCase {
   bool is_possible() const;
 
   // Nothing if every rank's result is right; else what is wrong, and where.
-  std::optional<std::string> run() const;
+  // `landed` gets the number of messages that came before their step.
+  std::optional<std::string> run(std::uint64_t* landed = nullptr) const;
   std::string describe() const;
 };
 

@@ -47,6 +47,14 @@ PlanMachine::PlanMachine(std::vector<Plan> plans, std::vector<RankMemory> memory
       member.cells[member.input_at + i].value = given.input[i];
     }
   }
+  for (Member& member : members_) {
+    const auto where = [this, &member](const Slice& slice) {
+      const std::uint64_t begin = locate(member, slice).value_or(0);
+      return Ahead::Extent{begin, begin + slice.count};
+    };
+    const auto is_settled = [&member](std::size_t i) { return member.sent[i].is_taken; };
+    member.ahead = std::make_unique<Ahead>(member.plan, 1, where, is_settled);
+  }
 }
 
 Numbers PlanMachine::result(Rank rank) const {
@@ -91,6 +99,8 @@ void PlanMachine::step(Rank rank) {
   Member& member = members_[rank];
   const std::size_t runs = 1 + random_() % 4;
   for (std::size_t i = 0; i < runs && !failure_ && can_step(member, rank); ++i) {
+    look_ahead(rank);
+    land_some(rank);
     ++member.clock[rank];
     do_step(rank, member.plan.steps[member.next]);
     ++member.next;
@@ -132,11 +142,7 @@ const PlanMachine::Publication* PlanMachine::publication(const Member& member,
 void PlanMachine::do_step(Rank rank, const Step& step) {
   Member& member = members_[rank];
   switch (step.kind) {
-    case Step::Kind::send:
-      if (!locate(member, step.from)) return fail(rank, "sends what it does not have");
-      member.mail[step.peer].push_back(member.sent.size());
-      member.sent.push_back({step.from, member.clock, false, {}});
-      return;
+    case Step::Kind::send: return send(rank, step);
     case Step::Kind::receive:
     case Step::Kind::receive_reduce: return receive(rank, step);
     case Step::Kind::settle: return settle(rank, step.phase);
@@ -173,6 +179,55 @@ void PlanMachine::do_step(Rank rank, const Step& step) {
   }
 }
 
+void PlanMachine::send(Rank rank, const Step& step) {
+  Member& member = members_[rank];
+  if (!locate(member, step.from)) return fail(rank, "sends what it does not have");
+  member.mail[step.peer].push_back(member.sent.size());
+  member.sent.push_back({.from = step.from,
+                         .sent = member.clock,
+                         .index = member.mailed[step.peer]++,
+                         .has_landed = false,
+                         .is_taken = false,
+                         .taken = {}});
+  land_some(step.peer);
+}
+
+void PlanMachine::look_ahead(Rank rank) {
+  Member& member = members_[rank];
+  if (!member.ahead->is_of_use()) return;
+  while (const auto next = member.ahead->next(member.next)) {
+    member.landings[{next->step->peer, next->index}] = next->step->to;
+  }
+}
+
+void PlanMachine::land_some(Rank rank) {
+  for (const auto& [from, to] : members_[rank].landings) {
+    if (failure_ || random_() % 2 == 0) continue;
+    Member& sender = members_[from.first];
+    for (const std::size_t waiting : sender.mail[rank]) {
+      Message& message = sender.sent[waiting];
+      if (message.index == from.second && !message.has_landed) land(rank, to, message, from.first);
+    }
+  }
+}
+
+// What the message's sender had seen is over, and so is the reading of what was sent.
+void PlanMachine::land(Rank rank, const Slice& to, Message& message, Rank sender) {
+  if (message.from.count != to.count) return fail(rank, "gets a message of another size");
+  Member& member = members_[rank];
+  const Clock before = member.clock;
+  join(member.clock, message.sent);
+  const Numbers came = read(rank, sender, message.from, true);
+  for (const Message& own : member.sent) {
+    if (own.is_taken) join(member.clock, own.taken);
+  }
+  write(rank, to, came);
+  message.taken = member.clock;
+  message.is_taken = message.has_landed = true;
+  member.clock = before;
+  ++landed_;
+}
+
 void PlanMachine::receive(Rank rank, const Step& step) {
   Member& sender = members_[step.peer];
   auto& mail = sender.mail[rank];
@@ -180,6 +235,8 @@ void PlanMachine::receive(Rank rank, const Step& step) {
   mail.pop_front();
   if (message.from.count != step.to.count) return fail(rank, "gets a message of another size");
   join(members_[rank].clock, message.sent);
+  members_[rank].landings.erase({step.peer, message.index});
+  if (message.has_landed) return;
   const Numbers came = read(rank, step.peer, message.from, true);
   if (step.kind == Step::Kind::receive) {
     write(rank, step.to, came);

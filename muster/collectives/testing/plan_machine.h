@@ -3,7 +3,8 @@
 //
 // Elements are numbers of 64 bits. Sends are never buffered: a message is read
 // from its sender's memory when the receiver comes to take it, which is the
-// worst that plan.h allows. Every access to every element is checked against
+// worst that plan.h allows; or it lands long before, where Ahead allows that.
+// Every access to every element is checked against
 // those of other ranks with vector clocks, so that a pair of steps that is not
 // kept apart is found in whatever order the two happened to run.
 
@@ -13,11 +14,14 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "muster/collectives/ahead.h"
 #include "muster/collectives/plan.h"
 #include "muster/collectives/shape.h"
 
@@ -56,6 +60,8 @@ class PlanMachine {
   std::optional<std::string> run();
 
   Numbers result(Rank rank) const;
+  // How many messages came before their step.
+  std::uint64_t landed() const { return landed_; }
 
  private:
   using Clock = std::vector<std::uint32_t>;  // Of every rank, how far it was seen.
@@ -69,6 +75,8 @@ class PlanMachine {
   struct Message {
     Slice from;
     Clock sent;
+    std::uint64_t index = 0;  // Among those to its receiver.
+    bool has_landed = false;
     bool is_taken = false;
     Clock taken;  // The receiver's, after it.
   };
@@ -88,13 +96,21 @@ class PlanMachine {
     std::vector<Publication> published;
     std::deque<Message> sent;                      // All of them; settle looks back.
     std::map<Rank, std::deque<std::size_t>> mail;  // By receiver: which of `sent` wait.
+    std::map<Rank, std::uint64_t> mailed;          // By receiver: how many there were.
+    std::unique_ptr<Ahead> ahead;
+    std::map<std::pair<Rank, std::uint64_t>, Slice> landings;  // By sender and index.
     bool is_done() const { return next == plan.steps.size(); }
   };
 
   bool can_step(const Member& member, Rank rank) const;
   void step(Rank rank);
   void do_step(Rank rank, const Step& step);
+  void send(Rank rank, const Step& step);
   void receive(Rank rank, const Step& step);
+  void look_ahead(Rank rank);
+  // Messages that have a place, if chance wants it.
+  void land_some(Rank rank);
+  void land(Rank rank, const Slice& to, Message& message, Rank sender);
   void settle(Rank rank, std::uint32_t kept);
   void combine(Rank rank, const Step& step);
   void wait(Rank rank, const Step& step);
@@ -114,6 +130,7 @@ class PlanMachine {
   Arithmetic arithmetic_;
   std::mt19937_64 random_;
   std::optional<std::string> failure_;
+  std::uint64_t landed_ = 0;
 };
 
 }  // namespace muster::collectives::testing

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include "muster/msg/incoming.h"
 #include "muster/msg/ring_queue.h"
@@ -19,17 +20,18 @@ class Mailbox {
   // From `limit` bytes on, is_full(): senders are to be held back.
   explicit Mailbox(std::size_t limit) : limit_(limit) {}
 
-  void push(Incoming&& message) {
-    bytes_ += message.size();
+  void push(IncomingPtr message) {
+    bytes_ += message->size();
     ++count_;
-    queues_[static_cast<std::size_t>(message.priority)].add() = std::move(message);
+    const auto priority = static_cast<std::size_t>(message->priority);
+    queues_[priority].push(std::move(message));
   }
   // There must be one.
-  Incoming pop() {
+  IncomingPtr pop() {
     std::size_t priority = 0;
     while (queues_[priority].empty()) ++priority;
-    Incoming message = queues_[priority].pop();
-    bytes_ -= message.size();
+    IncomingPtr message = queues_[priority].pop();
+    bytes_ -= message->size();
     --count_;
     return message;
   }
@@ -41,7 +43,7 @@ class Mailbox {
 
  private:
   const std::size_t limit_;
-  std::array<RingQueue<Incoming>, net::kPriorities> queues_;
+  std::array<RingQueue<IncomingPtr>, net::kPriorities> queues_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
 };

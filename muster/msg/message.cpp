@@ -1,6 +1,6 @@
 #include "muster/msg/message.h"
 
-#include "muster/msg/incoming.h"
+#include <string>
 
 namespace muster::msg {
 namespace {
@@ -12,51 +12,45 @@ std::uint8_t bit_of(Stage stage) { return stage == Stage::receive ? kAcknowledge
 
 }  // namespace
 
-Message::Message(MessageFields fields) {
-  auto data = std::make_shared<Data>();
-  data->tag = fields.tag;
-  data->source = Buffer::copy_of(fields.source);
-  data->destination = Buffer::copy_of(fields.destination);
-  data->body = std::move(fields.body);
-  data->session_type = fields.session_type;
-  data->stage = fields.stage;
-  data->session_id = fields.session_id ? fields.session_id : Id::random();
-  data->message_id = fields.message_id ? fields.message_id : Id::random();
-  data->priority = fields.priority;
-  data->deadline = fields.deadline;
-  data_ = std::move(data);
+Names::Names(std::string_view source, std::string_view destination) : source_size_(source.size()) {
+  std::string both(source);
+  both += destination;
+  both_ = Buffer::copy_of(both);
+}
+
+Message::Message(MessageFields fields) : data_(IncomingPtr::make()) {
+  MessageHead& head = data_->head;
+  head.kind = kind_of(fields.session_type, fields.stage);
+  head.tag = fields.tag;
+  head.session = fields.session_id ? fields.session_id : Id::random();
+  head.message = fields.message_id ? fields.message_id : Id::random();
+  data_->names = Names(fields.source, fields.destination);
+  data_->body = std::move(fields.body);
+  data_->priority = fields.priority;
+  data_->deadline = fields.deadline;
 }
 
 Error Message::failure() const { return value_to_error(data_->body).during(source()); }
 
-Result<Message> MessageMaker::make(const Incoming& incoming, const Buffer& destination,
-                                   const BodyLimits& limits, bool keeps_encoded) {
-  const MessageHead& head = incoming.head;
-  auto data = std::make_shared<Message::Data>();
-  if (keeps_encoded && !head.is_failure) {
-    data->encoded.emplace(head.form, head.compression, incoming.parts);
-  } else if (head.form == BodyForm::bytes && head.compression == Compression::none &&
-             incoming.parts.size() == 1) {
-    data->body = incoming.parts[0];
+Result<Message> MessageMaker::make(IncomingPtr& incoming, const BodyLimits& limits,
+                                   bool keeps_encoded) {
+  MUSTER_TRY_OK(open(*incoming, limits, keeps_encoded));
+  return Message(std::move(incoming));
+}
+
+Status MessageMaker::open(Incoming& incoming, const BodyLimits& limits, bool keeps_encoded) {
+  EncodedBody& encoded = incoming.encoded;
+  if (keeps_encoded && !incoming.head.is_failure) {
+    incoming.is_left_encoded = true;
+  } else if (encoded.form == BodyForm::bytes && encoded.compression == Compression::none &&
+             encoded.parts.size() == 1) {
+    incoming.body = wire::Value(std::move(encoded.parts[0]));
   } else {
-    MUSTER_TRY(data->body, decode_body(head.form, head.compression, incoming.parts, limits));
+    MUSTER_TRY(incoming.body,
+               decode_body(encoded.form, encoded.compression, encoded.parts, limits));
+    encoded.parts.clear();
   }
-  data->tag = head.tag;
-  data->is_redelivered = head.is_redelivered;
-  data->is_kept = head.is_kept;
-  data->is_failure = head.is_failure;
-  data->session_type = head.session_type();
-  data->stage = head.stage();
-  data->priority = incoming.priority;
-  data->source = incoming.source;
-  data->destination = destination;
-  data->session_id = head.session;
-  data->message_id = head.message;
-  data->deadline = incoming.deadline;
-  data->peer = incoming.peer;
-  Message message;
-  message.data_ = std::move(data);
-  return message;
+  return ok();
 }
 
 bool Message::is_answered() const { return (data_->answered.load() & kCompleted) != 0; }

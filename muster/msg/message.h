@@ -4,18 +4,17 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "muster/base/buffer.h"
 #include "muster/base/clock.h"
 #include "muster/base/error.h"
-#include "muster/base/id.h"
+#include "muster/base/result.h"
+#include "muster/msg/ids.h"
+#include "muster/msg/incoming.h"
 #include "muster/msg/message_codec.h"
 #include "muster/msg/message_head.h"
 #include "muster/msg/session.h"
@@ -23,21 +22,6 @@
 #include "muster/wire/value.h"
 
 namespace muster::msg {
-
-using SessionId = Id;
-using MessageId = Id;
-
-// More urgent messages overtake others; order holds within one priority.
-enum class Priority : std::uint8_t { urgent = 0, normal = 1, low = 2, idle = 3 };
-
-// A peer, known by a number instead of its name. Stays the same over returns.
-struct PeerId {
-  std::uint32_t slot = UINT32_MAX;
-  std::uint32_t generation = 0;
-
-  explicit operator bool() const { return slot != UINT32_MAX; }
-  friend bool operator==(const PeerId&, const PeerId&) = default;
-};
 
 // Whom a message is for: a name, or a PeerId, which saves looking it up.
 struct Destination {
@@ -114,59 +98,68 @@ class Message {
   Message() = default;  // None; only to be assigned to.
   explicit Message(MessageFields fields);
 
-  std::string_view tag() const { return data_->tag.text(); }
-  bool is(const Tag& tag) const { return data_->tag == tag; }
-  std::string_view source() const { return data_->source.text(); }
-  std::string_view destination() const { return data_->destination.text(); }
+  std::string_view tag() const { return data_->head.tag.text(); }
+  bool is(const Tag& tag) const { return data_->head.tag == tag; }
+  std::string_view source() const { return data_->names.source(); }
+  std::string_view destination() const { return data_->names.destination(); }
   const wire::Value& body() const { return data_->body; }
   // In the body's place, where ProxyOptions::keeps_encoded says so: as it came,
   // looked into by nobody. Null for all other messages.
-  const EncodedBody* encoded() const { return data_->encoded ? &*data_->encoded : nullptr; }
+  const EncodedBody* encoded() const { return data_->is_left_encoded ? &data_->encoded : nullptr; }
 
-  SessionType session_type() const { return data_->session_type; }
-  Stage stage() const { return data_->stage; }
-  bool is_request() const { return data_->stage == Stage::request; }
-  SessionId session_id() const { return data_->session_id; }
-  MessageId message_id() const { return data_->message_id; }
+  SessionType session_type() const { return data_->head.session_type(); }
+  Stage stage() const { return data_->head.stage(); }
+  bool is_request() const { return data_->head.is_request(); }
+  SessionId session_id() const { return data_->head.session; }
+  MessageId message_id() const { return data_->head.message; }
   Priority priority() const { return data_->priority; }
   TimePoint deadline() const { return data_->deadline; }  // By the receiver's clock.
-  bool is_redelivered() const { return data_->is_redelivered; }
+  bool is_redelivered() const { return data_->head.is_redelivered; }
   // Its sender keeps it until this end is done() with it.
-  bool is_kept() const { return data_->is_kept; }
+  bool is_kept() const { return data_->head.is_kept; }
   // An answer that tells of a failure; only receive() gives such, all else
   // gives the error itself.
-  bool is_failure() const { return data_->is_failure; }
+  bool is_failure() const { return data_->head.is_failure; }
   Error failure() const;
   // A request that was completed here, by whichever copy of it.
   bool is_answered() const;
   // Of the proxy that received it: a reply need not look up a name.
   PeerId peer() const { return data_->peer; }
 
-  explicit operator bool() const { return data_ != nullptr; }
+  explicit operator bool() const { return static_cast<bool>(data_); }
 
  private:
   friend class MessageMaker;
-  struct Data {
-    Tag tag;
-    bool is_redelivered = false;
-    bool is_kept = false;
-    bool is_failure = false;
-    SessionType session_type = SessionType::task;
-    Stage stage = Stage::request;
-    Priority priority = Priority::normal;
-    Buffer source;
-    Buffer destination;
-    wire::Value body;
-    std::optional<EncodedBody> encoded;
-    SessionId session_id;
-    MessageId message_id;
-    TimePoint deadline = kForever;
-    PeerId peer;
-    // Not said by the message, but known of it: how far it was answered.
-    mutable std::atomic<std::uint8_t> answered{0};
-  };
+  explicit Message(IncomingPtr&& data) : data_(std::move(data)) {}
 
-  std::shared_ptr<const Data> data_;
+  IncomingPtr data_;
+};
+
+// Makes messages, and knows what is known of them beside what they say.
+class MessageMaker {
+ public:
+  // Code::invalid if the body is not what the head says; else `incoming` is moved
+  // from. Any thread: the body is decoded here, which can take a while, or left
+  // as it is.
+  static Result<Message> make(IncomingPtr& incoming, const BodyLimits& limits,
+                              bool keeps_encoded = false);
+  // The same in two steps: one that is closed has no body, and nobody is to see it.
+  static Message close(IncomingPtr&& incoming) { return Message(std::move(incoming)); }
+  static Status open(const Message& closed, const BodyLimits& limits, bool keeps_encoded) {
+    return open(*closed.data_, limits, keeps_encoded);
+  }
+
+  // Notes that `message`, a request, is being answered. False if it has been,
+  // as far as that: the answer may not be sent.
+  static bool claim(const Message& message, Stage stage);
+  // Takes back a claim whose answer could not be sent.
+  static void disclaim(const Message& message, Stage stage);
+
+  static const MessageHead& head(const Message& message) { return message.data_->head; }
+  static const Names& names(const Message& message) { return message.data_->names; }
+
+ private:
+  static Status open(Incoming& incoming, const BodyLimits& limits, bool keeps_encoded);
 };
 
 }  // namespace muster::msg

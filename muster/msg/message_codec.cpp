@@ -107,18 +107,23 @@ Result<Value> decode_plain(BodyForm form, std::span<const Buffer> parts,
 Result<EncodedBody> encode_body(const Value& body, Compression compression,
                                 const BodyLimits& limits) {
   EncodedBody encoded;
-  if (body.is_nil()) return encoded;
+  MUSTER_TRY_OK(encode_body(body, compression, limits, encoded));
+  return encoded;
+}
+
+Status encode_body(const Value& body, Compression compression, const BodyLimits& limits,
+                   EncodedBody& encoded) {
   if (const Buffer* bytes = body.as_bytes()) {
     encoded.form = BodyForm::bytes;
     encoded.parts.push_back(*bytes);
-  } else {
+  } else if (!body.is_nil()) {
     MUSTER_TRY(wire::Document document, wire::encode(body, {.limits = limits.values}));
     encoded.form = BodyForm::document;
     encoded.parts.push_back(std::move(document.tree));
     for (Buffer& part : document.parts) encoded.parts.push_back(std::move(part));
   }
   compress_body(encoded, compression);
-  return encoded;
+  return ok();
 }
 
 void compress_body(EncodedBody& body, Compression compression) {

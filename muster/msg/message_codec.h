@@ -32,6 +32,9 @@ struct EncodedBody {
 // smaller goes as it is.
 Result<EncodedBody> encode_body(const wire::Value& body, Compression compression = {},
                                 const BodyLimits& limits = {});
+// The same into `encoded`, which must be empty and is of no use if there is an error.
+Status encode_body(const wire::Value& body, Compression compression, const BodyLimits& limits,
+                   EncodedBody& encoded);
 
 // Nothing that came is trusted: Code::invalid, with the reason; every size is
 // checked before memory is taken for it.

@@ -156,14 +156,14 @@ TEST(Message, IsAnsweredOnceAndAcknowledgedOnceBefore) {
 }
 
 TEST(Message, MadeOfWhatCameKnowsWhoSaidIt) {
-  Incoming incoming;
-  incoming.head.kind = MessageKind::task_complete;
-  incoming.head.tag = "sum";
-  incoming.head.session = {1, 2};
-  incoming.head.message = {3, 4};
-  incoming.source = Buffer::copy_of(std::string_view("worker_1"));
-  incoming.peer = {4, 1};
-  const auto message = MessageMaker::make(incoming, Buffer::copy_of(std::string_view("me")), {});
+  IncomingPtr incoming = IncomingPtr::make();
+  incoming->head.kind = MessageKind::task_complete;
+  incoming->head.tag = "sum";
+  incoming->head.session = {1, 2};
+  incoming->head.message = {3, 4};
+  incoming->names = Names("worker_1", "me");
+  incoming->peer = {4, 1};
+  const auto message = MessageMaker::make(incoming, {});
   ASSERT_TRUE(message);
   EXPECT_EQ(message->stage(), Stage::complete);
   EXPECT_EQ(message->source(), "worker_1");

@@ -1,7 +1,6 @@
 #include "muster/msg/message_head.h"
 
 #include <string>
-#include <string_view>
 
 #include "muster/wire/bytes.h"
 #include "muster/wire/value.h"
@@ -32,7 +31,7 @@ static_assert(sizeof(Layout) == kMessageHead);
 // Null if all is well.
 const char* fault_of(const Layout& layout, std::size_t size) {
   const auto kind = static_cast<MessageKind>(layout.kind);
-  if (kind < MessageKind::task_request || kind > MessageKind::holdings) return "unknown kind";
+  if (kind < MessageKind::task_request || kind > MessageKind::farewell) return "unknown kind";
   if (layout.flags > (kWantsReceipt | kIsFailure | kIsRedelivered | kIsKept))
     return "unknown flags";
   if ((layout.flags & kWantsReceipt) != 0 && kind != MessageKind::notification_request) {
@@ -61,18 +60,7 @@ const char* fault_of(const Layout& layout, std::size_t size) {
 
 }  // namespace
 
-SessionType MessageHead::session_type() const {
-  return kind >= MessageKind::notification_request ? SessionType::notification : SessionType::task;
-}
-
-Stage MessageHead::stage() const {
-  switch (kind) {
-    case MessageKind::task_receive:
-    case MessageKind::notification_receive: return Stage::receive;
-    case MessageKind::task_complete: return Stage::complete;
-    default: return Stage::request;
-  }
-}
+bool is_text(const Tag& tag) { return tag.is_ascii() || wire::is_utf8(tag.text()); }
 
 MessageKind kind_of(SessionType type, Stage stage) {
   if (type == SessionType::notification) {
@@ -87,7 +75,7 @@ MessageKind kind_of(SessionType type, Stage stage) {
 }
 
 void write_message_head(const MessageHead& message, wire::Head& head) {
-  const std::string_view tag = message.tag.text();
+  const std::size_t tag_size = message.tag.text().size();
   Layout layout{};
   layout.kind = static_cast<std::uint8_t>(message.kind);
   layout.flags = static_cast<std::uint8_t>(
@@ -95,16 +83,16 @@ void write_message_head(const MessageHead& message, wire::Head& head) {
       (message.is_redelivered ? kIsRedelivered : 0) | (message.is_kept ? kIsKept : 0));
   layout.form = static_cast<std::uint8_t>(message.form);
   layout.compression = static_cast<std::uint8_t>(message.compression);
-  layout.tag_size = static_cast<std::uint8_t>(tag.size());
+  layout.tag_size = static_cast<std::uint8_t>(tag_size);
   layout.time_left_ms = message.time_left_ms;
   layout.heard = message.heard;
   layout.session[0] = message.session.high;
   layout.session[1] = message.session.low;
   layout.message[0] = message.message.high;
   layout.message[1] = message.message.low;
-  std::byte* to = head.resize(net::kLinkHead + kMessageHead + tag.size()).data() + net::kLinkHead;
+  std::byte* to = head.resize(net::kLinkHead + kMessageHead + tag_size).data() + net::kLinkHead;
   std::memcpy(to, &layout, kMessageHead);
-  std::memcpy(to + kMessageHead, tag.data(), tag.size());
+  message.tag.copy_to(to + kMessageHead);
 }
 
 const char* read_message_head(const wire::Head& head, MessageHead& message) {
@@ -112,9 +100,8 @@ const char* read_message_head(const wire::Head& head, MessageHead& message) {
   const auto bytes = head.bytes().subspan(net::kLinkHead);
   const auto layout = wire::load<Layout>(bytes.data());
   if (const char* fault = fault_of(layout, bytes.size())) return fault;
-  const std::string_view tag(reinterpret_cast<const char*>(bytes.data()) + kMessageHead,
-                             layout.tag_size);
-  if (!wire::is_utf8(tag)) return "a tag that is not UTF-8";
+  message.tag = Tag::copy_of(bytes.data() + kMessageHead, layout.tag_size);
+  if (!is_text(message.tag)) return "a tag that is not UTF-8";
 
   message.kind = static_cast<MessageKind>(layout.kind);
   message.form = static_cast<BodyForm>(layout.form);
@@ -127,7 +114,6 @@ const char* read_message_head(const wire::Head& head, MessageHead& message) {
   message.heard = layout.heard;
   message.session = {layout.session[0], layout.session[1]};
   message.message = {layout.message[0], layout.message[1]};
-  message.tag = tag;
   return nullptr;
 }
 

@@ -18,6 +18,7 @@ namespace muster::msg {
 
 // Without the tag, which follows.
 inline constexpr std::size_t kMessageHead = 48;
+// A whole tag, with what lies behind it, always has a place in a head.
 static_assert(kMessageHead + kMaxTag <= net::kMaxUserHead);
 
 // The numbers travel, all below: append, never renumber.
@@ -32,6 +33,7 @@ enum class MessageKind : std::uint8_t {
   report = 8,        // Its answer (report.h).
   done = 9,          // Of what was to be handled at least once: these were.
   holdings = 10,     // The same as a link begins, and what else has come.
+  farewell = 11,     // It leaves the group: the link's end, which follows, is no loss.
 };
 
 // How the frame's parts make the body.
@@ -42,6 +44,9 @@ enum class BodyForm : std::uint8_t {
 };
 
 enum class Compression : std::uint8_t { none = 0, zstd = 1, lz4 = 2 };
+
+// More urgent messages overtake others; order holds within one priority.
+enum class Priority : std::uint8_t { urgent = 0, normal = 1, low = 2, idle = 3 };
 
 struct MessageHead {
   MessageKind kind = MessageKind::task_request;
@@ -58,14 +63,25 @@ struct MessageHead {
   Id message;
   Tag tag;
 
-  SessionType session_type() const;
-  Stage stage() const;
+  SessionType session_type() const {
+    return kind >= MessageKind::notification_request ? SessionType::notification
+                                                     : SessionType::task;
+  }
+  Stage stage() const {
+    if (kind == MessageKind::task_complete) return Stage::complete;
+    const bool is_receipt =
+        kind == MessageKind::task_receive || kind == MessageKind::notification_receive;
+    return is_receipt ? Stage::receive : Stage::request;
+  }
   bool is_request() const { return stage() == Stage::request; }
   // Between proxies, not between those who use them.
   bool is_for_proxy() const { return kind >= MessageKind::introduction; }
 };
 
 MessageKind kind_of(SessionType type, Stage stage);
+
+// True if it is UTF-8.
+bool is_text(const Tag& tag);
 
 // Fills `head` from byte kLinkHead on. The tag must be valid.
 void write_message_head(const MessageHead& message, wire::Head& head);

@@ -78,7 +78,7 @@ TEST(MessageHead, OfEveryKindKnowsItsSessionTypeAndStage) {
 TEST(MessageHead, IsRefusedIfAnythingInItIsUnknown) {
   const MessageHead head = some_head();
   EXPECT_FALSE(read_message_head(with(head, 0, 0))) << "kind";
-  EXPECT_FALSE(read_message_head(with(head, 0, 11))) << "kind";
+  EXPECT_FALSE(read_message_head(with(head, 0, 12))) << "kind";
   EXPECT_FALSE(read_message_head(with(head, 1, 16))) << "flags";
   EXPECT_FALSE(read_message_head(with(head, 1, 2))) << "a failed notification";
   EXPECT_FALSE(read_message_head(with(head, 0, 1))) << "a task with a receipt";

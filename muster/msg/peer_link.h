@@ -6,8 +6,7 @@
 #include <deque>
 #include <memory>
 
-#include "muster/base/buffer.h"
-#include "muster/msg/message.h"
+#include "muster/msg/incoming.h"
 #include "muster/net/link.h"
 
 namespace muster::msg::internal {
@@ -22,7 +21,7 @@ class PeerLink final : public net::LinkSink {
 
   std::unique_ptr<net::Link> link;
   PeerId peer;
-  Buffer name;                  // Of the peer, once it is introduced.
+  Names names;                  // Of both, once it is introduced.
   bool is_introduced = false;   // It has told us who it is,
   bool has_introduced = false;  // and we have told it.
   bool has_begun = false;       // Both: messages may go.

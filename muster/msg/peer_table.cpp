@@ -66,7 +66,7 @@ PeerTable::Meeting PeerTable::meet(const Member& member) {
     if (free == slots_.end()) slots_.emplace_back();
     Slot& made = slots_[slot];
     made.is_used = true;
-    made.record = {{slot, made.generation}, Buffer::copy_of(member.name), member, {}};
+    made.record = {{slot, made.generation}, member, {}};
     names_.emplace(member.name, slot);
     return {made.record.id, News::joined};
   }

@@ -13,9 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "muster/base/buffer.h"
 #include "muster/base/id.h"
-#include "muster/msg/message.h"
+#include "muster/msg/ids.h"
 #include "muster/msg/registry.h"
 
 namespace muster::msg {
@@ -30,7 +29,6 @@ std::string_view name(Presence presence);
 
 struct PeerRecord {
   PeerId id;
-  Buffer name;
   Member member;
   Presence presence = Presence::connecting;
 };

@@ -29,8 +29,6 @@
 
 namespace muster::msg {
 
-struct Incoming;
-
 namespace internal {
 class ProxyCore;
 enum class Waited : std::uint8_t;
@@ -224,8 +222,9 @@ class Proxy {
   std::uint64_t rooms() const;
   // request() that calls `done` under the baton, unless there is an error.
   Result<SessionId> ask(const Draft& draft, std::function<void(Result<Message>)> done);
-  Result<Message> to_message(const Result<Incoming>& outcome) const;
+  Result<Message> to_message(Result<IncomingPtr>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
+  void take_reply(SessionId id, bool cancels_rest, Replies& replies);
   // Waits for room, but not if there is no `wait`.
   Result<std::vector<SessionId>> send_all(const Draft& draft, std::vector<SendItem>& items,
                                           const Wait* wait);
@@ -233,8 +232,8 @@ class Proxy {
                                           std::vector<std::pair<Destination, wire::Value>> bodies);
   Result<std::vector<SendItem>> addressed(const Audience& audience, const Draft& draft);
   Result<Replies> send_and_collect(Draft draft, std::vector<SendItem>& items, const Wait& wait);
-  Status answer(const Message& message, Stage stage, MessageHead head, EncodedBody body,
-                const Wait& wait);
+  Status answer(const Message& message, Stage stage, const Tag& tag, EncodedBody& body,
+                const Wait& wait, bool is_failure = false);
   // Waits as internal::wait_for() does, and calls the user back meanwhile.
   internal::Waited attend(const Wait& wait, TimePoint deadline, const std::function<bool()>& done);
   void call_back();

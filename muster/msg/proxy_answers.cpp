@@ -39,13 +39,13 @@ void ProxyCore::finish_kept(const PeerRecord& record, PeerLink& link, const Done
   if (one.refused) return report_dropped(record, *message, *one.refused);
   if (is_task) return done_unanswered(record, session, one.reply);
   if (!message->is_tracked) return;
-  Incoming receipt;
-  receipt.head.kind = MessageKind::notification_receive;
-  receipt.head.session = message->head.session;
-  receipt.head.message = one.id;
-  receipt.head.tag = message->head.tag;
-  receipt.peer = record.id;
-  receipt.source = record.name;
+  IncomingPtr receipt = IncomingPtr::make();
+  receipt->head.kind = MessageKind::notification_receive;
+  receipt->head.session = message->head.session;
+  receipt->head.message = one.id;
+  receipt->head.tag = message->head.tag;
+  receipt->peer = record.id;
+  receipt->names = link.names;
   answer_came(receipt);
 }
 
@@ -72,7 +72,7 @@ bool ProxyCore::settle_told(PeerLink& link) {
   if (link.told.size() <= kMaxTold) return true;
   ++counters_.refused;
   tell({.kind = ProxyEvent::Kind::refused,
-        .peer = std::string(link.name.text()),
+        .peer = std::string(link.names.source()),
         .text = "it is done with more and more and does not reply"});
   drop_link(link);
   return false;

@@ -128,7 +128,6 @@ ProxyCore::ProxyCore(loop::Loop& loop, ProxyOptions options)
       options_(std::move(options)),
       forks_(current_forks()),
       nonce_(options_.random() | 1),
-      own_name_(Buffer::copy_of(options_.name)),
       sessions_(nonce_, options_.max_sessions),
       mailbox_(options_.max_waiting),
       session_timer_([this] { sessions_due(); }),

@@ -103,14 +103,15 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
 
   // Sending (proxy_transmit.cpp).
   Result<PeerId> resolve(const Destination& destination) const;
-  // Opens a session, if anybody is to wait for the answer, and sends. `body` is
-  // moved from unless there is an error; then there is no session either.
+  // Opens a session, if anybody is to wait for the answer, by `watch` or to be
+  // called, and sends. `body` is moved from unless there is an error; then there is
+  // no session either.
   Result<SessionId> submit(PeerId peer, const Draft& draft, EncodedBody& body,
+                           SessionWatch* watch = nullptr,
                            std::function<void(SessionTable::Outcome)> done = nullptr);
   // Hands `message` to the peer's link, or keeps it for its return. It is moved
   // from unless there is an error.
   Status transmit(PeerId peer, OutgoingMessage& message);
-  MessageHead head_for(const Draft& draft, const EncodedBody& body, SessionId session);
   MessageId next_message_id() { return {nonce_, ++last_message_}; }
   std::uint32_t time_left(TimePoint deadline) const;
   void message_refused(PeerLink& link, wire::Frame& frame, const Error& why);
@@ -121,10 +122,14 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void message_came(PeerLink& link, wire::Frame& frame, net::Lane lane, std::size_t cost);
   bool has_waiting() const { return !mailbox_.empty(); }
   // The next for receive(). Sends its receipt, if it wants one.
-  Incoming take_waiting();
-  // Any thread: the body is decoded here.
-  Result<Message> make_message(const Incoming& incoming) const {
-    return MessageMaker::make(incoming, own_name_, options_.body_limits, options_.keeps_encoded);
+  IncomingPtr take_waiting();
+  // Any thread: the body is decoded here. Moved from unless there is an error.
+  Result<Message> make_message(IncomingPtr& incoming) const {
+    return MessageMaker::make(incoming, options_.body_limits, options_.keeps_encoded);
+  }
+  // The same of one that was closed.
+  Status open(const Message& closed) const {
+    return MessageMaker::open(closed, options_.body_limits, options_.keeps_encoded);
   }
   void when_receivable(std::function<void()> action);
   // Its body is not what its head says: tells the sender, and us.
@@ -186,7 +191,6 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   const SessionTable& sessions() const { return sessions_; }
   PeerTable& peers() { return peers_; }
   const PeerTable& peers() const { return peers_; }
-  const Buffer& own_name() const { return own_name_; }
   // Counts up whenever a peer comes, goes or returns.
   std::uint64_t changes() const { return changes_; }
   std::uint64_t incarnation() const { return self_.incarnation; }
@@ -210,6 +214,9 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void on_unreachable(const Error& why) override;
   void on_ended(Error why) override;
   void end_with(const Error& why);
+  void said_goodbye(PeerRecord& record);
+  void farewell_came(PeerLink& link);
+  void say_farewell(PeerLink& link);
   void gone(PeerRecord& record, Presence presence, const Error& why);
   void presence_changed();
   void minimum_missed();
@@ -230,6 +237,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void flush() override;
   void begin(PeerLink& link);
 
+  void fill_head(MessageHead& head, const Draft& draft, const EncodedBody& body, SessionId session);
   Status send_request(PeerId peer, OutgoingMessage& message, OnLoss on_loss);
   Status hand_over(PeerLink& link, OutgoingMessage& message);
   Status keep(const PeerRecord& record, OutgoingMessage& message);
@@ -260,11 +268,11 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void removed(const MessageId& id);
   void forget_arrivals(const PeerRecord& record);
   void give_up_kept();
-  void answer_came(Incoming& incoming);
+  void answer_came(IncomingPtr& incoming);
   void question_came(PeerLink& link);
   static std::uint64_t bytes_of(const wire::Parts& parts);
   void note(const PeerLink& link, const MessageHead& head, std::uint64_t bytes, bool is_sent);
-  void deliver(Incoming& incoming);
+  void deliver(IncomingPtr incoming);
   void tell_receivable();
   void sessions_due();
 
@@ -273,7 +281,6 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   const std::uint32_t forks_;
   const std::uint64_t nonce_;
   Member self_;
-  Buffer own_name_;
 
   // What every message touches comes first.
   SessionTable sessions_;

@@ -21,18 +21,22 @@ std::string_view why_unwanted(SessionTable::Verdict verdict) {
   }
 }
 
+// Reads the head. Null, or what is wrong with it.
+const char* why_refused(const PeerLink& link, const wire::Frame& frame, MessageHead& head) {
+  if (const char* fault = read_message_head(frame.head, head)) return fault;
+  if (!link.is_introduced && head.kind != MessageKind::introduction &&
+      head.kind != MessageKind::question) {
+    return "it spoke before it introduced itself";
+  }
+  return head.kind == MessageKind::report ? "a report that nobody wanted" : nullptr;
+}
+
 }  // namespace
 
 void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane, std::size_t cost) {
-  Incoming incoming;
-  MessageHead& head = incoming.head;
-  const char* fault = read_message_head(frame.head, head);
-  if (fault == nullptr && !link.is_introduced && head.kind != MessageKind::introduction &&
-      head.kind != MessageKind::question) {
-    fault = "it spoke before it introduced itself";
-  }
-  if (fault == nullptr && head.kind == MessageKind::report) fault = "a report that nobody wanted";
-  if (fault != nullptr) {
+  IncomingPtr incoming = IncomingPtr::make();
+  MessageHead& head = incoming->head;
+  if (const char* fault = why_refused(link, frame, head)) [[unlikely]] {
     ++counters_.refused;
     tell({.kind = ProxyEvent::Kind::refused,
           .peer = link.link->peer().name,
@@ -45,35 +49,38 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
     switch (head.kind) {
       case MessageKind::introduction: return introduction_came(link, head, frame);
       case MessageKind::question: return question_came(link);
+      case MessageKind::farewell: return farewell_came(link);
       default: return report_came(link, head, frame);
     }
   }
   if (head.is_kept && !take_kept(link, head, cost)) return;
   if (trace_ != nullptr) note(link, head, bytes_of(frame.parts), false);
-  incoming.parts = std::move(frame.parts);
-  incoming.peer = link.peer;
-  incoming.source = link.name;
-  incoming.priority = static_cast<Priority>(lane.priority);
-  if (incoming.head.time_left_ms != 0) {
-    incoming.deadline = loop_.now() + std::chrono::milliseconds(incoming.head.time_left_ms);
+  incoming->encoded.form = head.form;
+  incoming->encoded.compression = head.compression;
+  incoming->encoded.parts = std::move(frame.parts);
+  incoming->peer = link.peer;
+  incoming->names = link.names;
+  incoming->priority = static_cast<Priority>(lane.priority);
+  if (head.time_left_ms != 0) {
+    incoming->deadline = loop_.now() + std::chrono::milliseconds(head.time_left_ms);
   }
   // Answers never hold their sender back: it was asked for them.
-  if (!incoming.head.is_request()) {
+  if (!head.is_request()) {
     link.link->done(cost);
     answer_came(incoming);
     if (!link.told.empty()) settle_told(link);
     return;
   }
   if (mailbox_.is_full()) {
-    incoming.owed = cost;
-    incoming.link = link.serial;
+    incoming->owed = cost;
+    incoming->link = link.serial;
   } else {
     link.link->done(cost);
   }
-  deliver(incoming);
+  deliver(std::move(incoming));
 }
 
-void ProxyCore::deliver(Incoming& incoming) {
+void ProxyCore::deliver(IncomingPtr incoming) {
   mailbox_.push(std::move(incoming));
   if (!when_receivable_.empty()) tell_receivable();
 }
@@ -87,36 +94,36 @@ void ProxyCore::tell_receivable() {
   for (const auto& action : std::exchange(when_receivable_, {})) action();
 }
 
-void ProxyCore::answer_came(Incoming& incoming) {
+void ProxyCore::answer_came(IncomingPtr& incoming) {
   using Verdict = SessionTable::Verdict;
   const Verdict verdict = sessions_.take(incoming);
   if (verdict == Verdict::finished || verdict == Verdict::advanced) return;
-  if (verdict == Verdict::deliver) return deliver(incoming);
-  if (incoming.head.is_redelivered) return;  // It has come before, by a link that broke.
+  if (verdict == Verdict::deliver) return deliver(std::move(incoming));
+  if (incoming->head.is_redelivered) return;  // It has come before, by a link that broke.
   ++counters_.unwanted;
   tell({.kind = ProxyEvent::Kind::unwanted,
-        .peer = std::string(incoming.source.text()),
-        .text = fmt::format("a {} of {}: {}", msg::name(incoming.head.stage()),
-                            incoming.head.tag.text(), why_unwanted(verdict)),
-        .session = incoming.head.session});
+        .peer = std::string(incoming->names.source()),
+        .text = fmt::format("a {} of {}: {}", msg::name(incoming->head.stage()),
+                            incoming->head.tag.text(), why_unwanted(verdict)),
+        .session = incoming->head.session});
 }
 
-Incoming ProxyCore::take_waiting() {
-  Incoming incoming = mailbox_.pop();
-  if (incoming.owed == 0 && !incoming.head.wants_receipt) return incoming;
-  const Channel* there = find_channel(incoming.peer);
+IncomingPtr ProxyCore::take_waiting() {
+  IncomingPtr incoming = mailbox_.pop();
+  if (incoming->owed == 0 && !incoming->head.wants_receipt) return incoming;
+  const Channel* there = find_channel(incoming->peer);
   if (there == nullptr || there->link == nullptr) return incoming;
-  if (incoming.owed != 0 && there->link->serial == incoming.link) {
-    there->link->link->done(incoming.owed);
+  if (incoming->owed != 0 && there->link->serial == incoming->link) {
+    there->link->link->done(incoming->owed);
   }
-  if (incoming.head.wants_receipt) {
+  if (incoming->head.wants_receipt) {
     OutgoingMessage receipt;
     receipt.head.kind = MessageKind::notification_receive;
-    receipt.head.session = incoming.head.session;
+    receipt.head.session = incoming->head.session;
     receipt.head.message = next_message_id();
-    receipt.head.tag = incoming.head.tag;
-    receipt.priority = incoming.priority;
-    send_receipt(incoming.peer, receipt);
+    receipt.head.tag = incoming->head.tag;
+    receipt.priority = incoming->priority;
+    send_receipt(incoming->peer, receipt);
   }
   return incoming;
 }
@@ -142,7 +149,7 @@ void ProxyCore::send_receipts(PeerId peer) {
 void ProxyCore::refuse(const Incoming& incoming, const Error& why) {
   ++counters_.refused;
   tell({.kind = ProxyEvent::Kind::refused,
-        .peer = std::string(incoming.source.text()),
+        .peer = std::string(incoming.names.source()),
         .text = why.message(),
         .session = incoming.head.session});
   if (incoming.head.is_kept) static_cast<void>(done(incoming.peer, incoming.head.message, why));

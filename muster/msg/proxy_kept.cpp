@@ -99,7 +99,7 @@ void ProxyCore::report_came(PeerLink& link, const MessageHead& head, const wire:
   if (!report) {
     ++counters_.refused;
     tell({.kind = ProxyEvent::Kind::refused,
-          .peer = std::string(link.name.text()),
+          .peer = std::string(link.names.source()),
           .text = report.error().message()});
     return drop_link(link);
   }
@@ -208,7 +208,7 @@ bool ProxyCore::take_kept(PeerLink& link, const MessageHead& head, std::size_t c
   if (arrivals.unconfirmed() > kMaxUnconfirmed) {
     ++counters_.refused;
     tell({.kind = ProxyEvent::Kind::refused,
-          .peer = std::string(link.name.text()),
+          .peer = std::string(link.names.source()),
           .text = "it sends more and more and does not hear what is done"});
     drop_link(link);
     return false;

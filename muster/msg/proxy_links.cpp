@@ -83,6 +83,17 @@ void ProxyCore::introduce(PeerLink& link, std::uint64_t fenced_by) {
   if (link.has_introduced && link.is_introduced) begin(link);
 }
 
+// Where there is no room for it, the registry's word has to do.
+void ProxyCore::say_farewell(PeerLink& link) {
+  if (!link.has_begun) return;
+  OutgoingMessage message;
+  message.head.kind = MessageKind::farewell;
+  message.head.tag = "farewell";
+  message.head.message = message.head.session = next_message_id();
+  message.priority = Priority::idle;  // Behind all that was said.
+  static_cast<void>(hand_over(link, message));
+}
+
 void ProxyCore::introduction_came(PeerLink& link, const MessageHead& head,
                                   const wire::Frame& frame) {
   const Result<Value> body =
@@ -144,7 +155,7 @@ void ProxyCore::bind(PeerLink& link, const Member& member) {
   loop_.stop(there.redial);
   there.backoff.reset();
   link.peer = meeting.id;
-  link.name = record.name;
+  link.names = Names(record.member.name, self_.name);
   link.is_introduced = true;
   record.presence = Presence::here;
   tell({.kind = std::exchange(there.was_here, true) ? Kind::returned : Kind::joined,

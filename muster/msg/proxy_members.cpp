@@ -33,11 +33,12 @@ void ProxyCore::on_admitted(const Member& self) {
 
 void ProxyCore::on_joined(const Member& member) {
   if (is_leaving_ || member.name == self_.name) return;
-  if (const PeerRecord* known = peers_.find(member.name);
-      known != nullptr && known->member.id != member.id &&
-      member.incarnation > known->member.incarnation) {
-    gone(*peers_.find(member.name), Presence::lost,
-         Error(Code::unavailable, "it was started anew"));
+  PeerRecord* const known = peers_.find(member.name);
+  const bool is_same = known != nullptr && known->member.id == member.id;
+  // It has told us itself; the registry does not know it yet.
+  if (is_same && known->presence == Presence::left) return;
+  if (known != nullptr && !is_same && member.incarnation > known->member.incarnation) {
+    gone(*known, Presence::lost, Error(Code::unavailable, "it was started anew"));
   }
   const PeerTable::Meeting meeting = peers_.meet(member);
   if (meeting.news == PeerTable::News::stale) return;
@@ -47,15 +48,22 @@ void ProxyCore::on_joined(const Member& member) {
 void ProxyCore::on_left(const Member& member) {
   PeerRecord* record = peers_.find(member.name);
   if (record == nullptr || record->member.id != member.id) return;
-  const Error why(Code::unavailable, fmt::format("{} has left", member.name));
-  // What it said before may still be under way; the link's end comes after it.
-  if (channel(record->id).link != nullptr) {
-    if (std::exchange(record->presence, Presence::left) == Presence::left) return;
-    tell({.kind = Kind::left, .peer = member.name});
-    presence_changed();
-    return;
-  }
-  gone(*record, Presence::left, why);
+  if (channel(record->id).link != nullptr) return said_goodbye(*record);
+  gone(*record, Presence::left, Error(Code::unavailable, fmt::format("{} has left", member.name)));
+}
+
+// What it said before may still be under way; the link's end comes after it.
+void ProxyCore::said_goodbye(PeerRecord& record) {
+  if (std::exchange(record.presence, Presence::left) == Presence::left) return;
+  tell({.kind = Kind::left, .peer = record.member.name});
+  presence_changed();
+}
+
+// The registry says the same, but perhaps only after the link has ended, which
+// would then look as if it had broken.
+void ProxyCore::farewell_came(PeerLink& link) {
+  PeerRecord& record = *peers_.find(link.peer);
+  if (channel(record.id).link.get() == &link) said_goodbye(record);
 }
 
 void ProxyCore::on_lost(const Member& member, const Error& why) {
@@ -157,7 +165,9 @@ void ProxyCore::leave() {
     Channel& there = channel(id);
     loop_.stop(there.redial);
     if (there.dialing != nullptr) destroy_later(std::move(there.dialing));
-    if (there.link != nullptr) there.link->link->close();
+    if (there.link == nullptr) continue;
+    say_farewell(*there.link);
+    there.link->link->close();
   }
   sessions_.end_all(Error(Code::cancelled, "the proxy has left"));
   sessions_changed();

@@ -75,7 +75,7 @@ void ProxyCore::note(const PeerLink& link, const MessageHead& head, std::uint64_
                    .tag = head.tag,
                    .session = head.session,
                    .message = head.message,
-                   .peer = link.name,
+                   .peer = link.names.source_buffer(),
                    .bytes = bytes};
   trace_->note(std::move(event));
 }

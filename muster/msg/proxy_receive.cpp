@@ -16,10 +16,11 @@ using internal::ProxyCore;
 using internal::Waited;
 using loop::Turn;
 
-Result<Message> Proxy::to_message(const Result<Incoming>& outcome) const {
-  if (!outcome) return outcome.error();
-  MUSTER_TRY(Message message, core_->make_message(*outcome));
-  if (message.is_failure()) return message.failure();
+Result<Message> Proxy::to_message(Result<IncomingPtr>& outcome) const {
+  if (!outcome) return std::move(outcome).error();
+  const bool is_failure = (*outcome)->head.is_failure;
+  Result<Message> message = core_->make_message(*outcome);
+  if (is_failure && message) return message->failure();
   return message;
 }
 
@@ -39,32 +40,45 @@ std::uint64_t Proxy::rooms() const {
   return core_->rooms();
 }
 
+namespace {
+
+// receive_once() as a thing that is tried again until it is done.
+struct Receiving {
+  ProxyCore& core;
+  std::optional<std::uint64_t> seen;  // Of changes: another ends it.
+  IncomingPtr taken = {};
+  std::optional<Error> end = std::nullopt;
+
+  bool step() {
+    if (taken || end) return true;
+    if (seen && *seen != core.changes()) return true;
+    if (core.has_waiting()) {
+      taken = core.take_waiting();
+    } else if (core.end()) {
+      end = core.end();
+    }
+    return taken || end;
+  }
+};
+
+}  // namespace
+
 Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> seen,
                                                    const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
   loop::Loop& loop = core_->loop();
   const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
   for (;;) {
-    std::optional<Incoming> taken;
-    std::optional<Error> end;
-    const Waited waited = attend(wait, deadline, [&] {
-      if (taken || end) return true;
-      if (seen && *seen != core_->changes()) return true;
-      if (core_->has_waiting()) {
-        taken.emplace(core_->take_waiting());
-      } else {
-        end = core_->end();
-      }
-      return taken || end;
-    });
+    Receiving receiving{*core_, seen};
+    const Waited waited = attend(wait, deadline, [&receiving] { return receiving.step(); });
     forget_handled();
-    if (end) return *std::move(end);
+    if (receiving.end) return *std::move(receiving.end);
     if (waited == Waited::cancelled) return internal::why_not(waited, "receive");
-    if (!taken) return std::optional<Message>();
-    Result<Message> message = core_->make_message(*taken);
+    if (!receiving.taken) return std::optional<Message>();
+    Result<Message> message = core_->make_message(receiving.taken);
     if (message) return std::optional<Message>(*std::move(message));
     const Turn turn(loop);
-    core_->refuse(*taken, message.error());
+    core_->refuse(*receiving.taken, message.error());
   }
 }
 
@@ -86,9 +100,9 @@ Status Proxy::unreadable(const Message& message, const Error& why) {
   Incoming incoming;
   incoming.head.kind = kind_of(message.session_type(), message.stage());
   incoming.head.session = message.session_id();
-  incoming.head.tag = message.tag();
+  incoming.head.tag = MessageMaker::head(message).tag;
   incoming.peer = message.peer();
-  incoming.source = Buffer::copy_of(message.source());
+  incoming.names = MessageMaker::names(message);
   const Turn turn(core_->loop());
   core_->refuse(incoming, why);
   return message.is_kept() ? core_->done(message.peer(), message.message_id(), why) : ok();
@@ -106,24 +120,41 @@ Result<Replies> Proxy::receive_by_id(const std::vector<SessionId>& ids, const Wa
   return collect(ids, {.cancels_rest = false}, wait);
 }
 
+namespace {
+
+// When collect() has enough.
+struct Collecting {
+  SessionWatch watch = {};
+  std::size_t need = 0;  // 0: all.
+
+  bool is_over() const { return watch.left == 0 || (need != 0 && watch.answered >= need); }
+};
+
+std::size_t need_of(const Enough& enough, std::size_t count) {
+  std::size_t need = enough.count;
+  if (enough.fraction > 0) {
+    const double share = std::min(enough.fraction, 1.0) * static_cast<double>(count);
+    need = std::max(need, static_cast<std::size_t>(std::ceil(share)));
+  }
+  return need >= count ? 0 : need;
+}
+
+}  // namespace
+
 Result<Replies> Proxy::collect(const std::vector<SessionId>& ids, const Enough& enough,
                                const Wait& wait) {
   MUSTER_TRY_OK(core_->check_process());
   loop::Loop& loop = core_->loop();
-  const double share = std::clamp(enough.fraction, 0.0, 1.0) * static_cast<double>(ids.size());
-  const auto need = std::max(enough.count, static_cast<std::size_t>(std::ceil(share)));
-  const bool wants_all = need == 0 || need >= ids.size();
   const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
-  SessionWatch watch;
+  Collecting collecting{.need = need_of(enough, ids.size())};
   {
     const Turn turn(loop);
-    MUSTER_TRY_OK(core_->sessions().watch(ids, watch));
+    MUSTER_TRY_OK(core_->sessions().watch(ids, collecting.watch));
   }
-  Waited waited = attend(wait, deadline,
-                         [&] { return watch.left == 0 || (!wants_all && watch.answered >= need); });
-  if (waited == Waited::done && !wants_all) {
+  Waited waited = attend(wait, deadline, [&collecting] { return collecting.is_over(); });
+  if (waited == Waited::done && collecting.need != 0) {
     const TimePoint patience = std::min(deadline, loop.now() + enough.grace);
-    waited = attend(wait, patience, [&] { return watch.left == 0; });
+    waited = attend(wait, patience, [&collecting] { return collecting.watch.left == 0; });
   }
   if (waited == Waited::cancelled) {
     const Turn turn(loop);
@@ -134,37 +165,44 @@ Result<Replies> Proxy::collect(const std::vector<SessionId>& ids, const Enough& 
 }
 
 Result<Replies> Proxy::take_replies(const std::vector<SessionId>& ids, bool cancels_rest) {
-  struct Taken {
-    SessionId id;
-    std::string peer;
-    Result<Incoming> outcome;
-  };
   Replies replies;
-  std::vector<Taken> taken;
-  taken.reserve(ids.size());
+  replies.messages.reserve(ids.size());
   {
     const Turn turn(core_->loop());
-    SessionTable& sessions = core_->sessions();
-    sessions.unwatch(ids);
-    for (const SessionId id : ids) {
-      const PeerRecord* peer = core_->peers().find(sessions.peer_of(id));
-      if (auto outcome = sessions.take_outcome(id)) {
-        taken.push_back({id, peer != nullptr ? peer->member.name : "", *std::move(outcome)});
-      } else {
-        replies.missing.push_back(id);
-        if (cancels_rest) sessions.forget(id);
-      }
-    }
+    for (const SessionId id : ids) take_reply(id, cancels_rest, replies);
   }
-  for (Taken& one : taken) {
-    Result<Message> message = to_message(one.outcome);
-    if (message) {
-      replies.messages.push_back(*std::move(message));
+  // Bodies are looked into without the baton. What then fails leaves the messages.
+  std::size_t count = 0;
+  for (Message& message : replies.messages) {
+    Status opened = core_->open(message);
+    if (opened && message.is_failure()) opened = message.failure();
+    if (opened) {
+      std::swap(replies.messages[count++], message);
     } else {
-      replies.failures.push_back({one.id, std::move(one.peer), message.error()});
+      replies.failures.push_back(
+          {message.session_id(), std::string(message.source()), std::move(opened).error()});
     }
   }
+  replies.messages.resize(count);
   return replies;
+}
+
+// Under the baton.
+void Proxy::take_reply(SessionId id, bool cancels_rest, Replies& replies) {
+  SessionTable& sessions = core_->sessions();
+  const PeerId peer = sessions.peer_of(id);
+  std::optional<SessionTable::Outcome> outcome;
+  if (!sessions.take_outcome(id, outcome)) {
+    sessions.unwatch(id);
+    replies.missing.push_back(id);
+    if (cancels_rest) sessions.forget(id);
+  } else if (*outcome) {
+    replies.messages.push_back(MessageMaker::close(**std::move(outcome)));
+  } else {
+    const PeerRecord* record = core_->peers().find(peer);
+    replies.failures.push_back(
+        {id, record != nullptr ? record->member.name : "", std::move(*outcome).error()});
+  }
 }
 
 bool Proxy::is_answered(SessionId id) const {

@@ -236,6 +236,27 @@ TEST_F(Recovery, MendABrokenLinkAndTellOfIt) {
   EXPECT_TRUE(has(kinds, Kind::link_broke) && has(kinds, Kind::returned));
 }
 
+TEST_F(Recovery, TellOfAnOrderlyLeaveAsThatAndNothingElse) {
+  // The registry says it too, but long after the links have ended.
+  group.registry.set_delay(seconds(5));
+  ASSERT_TRUE(group["worker_1"].isend(
+      {.tag = "last", .destination = "master", .session_type = SessionType::notification}));
+  static_cast<void>(group["worker_1"].leave(kNow));
+  ASSERT_TRUE(
+      group.run_until([&] { return master->peer("worker_1")->presence == Presence::left; }));
+  EXPECT_EQ(take(group, "master").tag(), "last") << "what it said before has come";
+  group.net.run_for(seconds(20));
+  EXPECT_EQ(events(*master), std::vector{Kind::left});
+  EXPECT_EQ(master->peer("worker_1")->presence, Presence::left);
+  EXPECT_EQ(master->isend({.tag = "sum", .destination = "worker_1"}).error().code(),
+            Code::unavailable);
+  group.crash("worker_1");
+  group.registry.set_delay(milliseconds(1));
+  group.add("worker_1");
+  ASSERT_TRUE(group.settle());
+  EXPECT_TRUE(has(events(*master), Kind::returned));
+}
+
 TEST_F(Recovery, GoOnWithoutTheRegistry) {
   group.registry.set_reachable(false);
   group.net.run_for(seconds(10));

@@ -1,11 +1,11 @@
 // A proxy's sending calls: one request, several, or one to many.
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "muster/msg/large_copy.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/proxy_core.h"
 #include "muster/msg/proxy_wait.h"
@@ -27,7 +27,7 @@ struct Proxy::SendItem {
 namespace {
 
 Status check(const Draft& draft) {
-  if (!draft.tag.is_valid() || !wire::is_utf8(draft.tag.text())) {
+  if (!draft.tag.is_valid() || !is_text(draft.tag)) {
     return Error(Code::invalid, fmt::format("send: a tag is 1 to {} bytes of UTF-8", kMaxTag));
   }
   if (static_cast<std::uint8_t>(draft.priority) >= net::kPriorities) {
@@ -36,9 +36,10 @@ Status check(const Draft& draft) {
   return ok();
 }
 
-Result<EncodedBody> body_of(const Draft& draft, const BodyLimits& limits) {
-  if (draft.encoded) return *draft.encoded;
-  return encode_body(draft.body, draft.compression, limits);
+Status write_body(const Draft& draft, const BodyLimits& limits, EncodedBody& body) {
+  if (!draft.encoded) return encode_body(draft.body, draft.compression, limits, body);
+  body = *draft.encoded;
+  return ok();
 }
 
 // send() as a thing that is tried again until it is done.
@@ -62,10 +63,9 @@ struct Sending {
   bool submit() {
     if (rooms && *rooms == core.rooms()) return false;
     const Result<PeerId> peer = core.resolve(draft.destination);
-    Result<SessionId> sent = peer ? core.submit(*peer, draft, body) : peer.error();
+    Result<SessionId> sent = peer ? core.submit(*peer, draft, body, &watch) : peer.error();
     if (sent) {
       id = *sent;
-      static_cast<void>(core.sessions().watch(id, watch));
       return true;
     }
     if (sent.error().code() == Code::overloaded) {
@@ -94,7 +94,7 @@ void share_parts(ProxyCore& core, EncodedBody& body) {
     if (part.size() < net::kLargePart || is_shared) continue;
     WritableBuffer memory = shared_memory(core, part.size());
     if (memory.data() == nullptr) return;
-    std::memcpy(memory.data(), part.data(), part.size());
+    copy_large(part.bytes(), memory.data());
     part = std::move(memory).freeze(part.size());
   }
 }
@@ -114,7 +114,8 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
   const TimePoint deadline =
       std::min(draft.deadline, wait.deadline_from([this] { return core_->loop().now(); }));
   draft.deadline = deadline;
-  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
+  EncodedBody body;
+  MUSTER_TRY_OK(write_body(draft, core_->options().body_limits, body));
   Sending sending{*core_, draft, body};
   if (draft.delivery == Delivery::at_least_once && core_->options().outbox != nullptr) {
     attend(wait, deadline, [&] { return sending.step() || sending.id; });
@@ -133,7 +134,8 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
 Result<SessionId> Proxy::isend(const Draft& draft) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
-  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
+  EncodedBody body;
+  MUSTER_TRY_OK(write_body(draft, core_->options().body_limits, body));
   SessionId id;
   {
     const Turn turn(core_->loop());
@@ -152,16 +154,16 @@ Result<SessionId> Proxy::isend(const Draft& draft) {
 Result<SessionId> Proxy::ask(const Draft& draft, std::function<void(Result<Message>)> done) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
-  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
+  EncodedBody body;
+  MUSTER_TRY_OK(write_body(draft, core_->options().body_limits, body));
   SessionId id;
   {
     const Turn turn(core_->loop());
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
-    MUSTER_TRY(id,
-               core_->submit(peer, draft, body,
-                             [this, done = std::move(done)](const SessionTable::Outcome& outcome) {
-                               done(to_message(outcome));
-                             }));
+    MUSTER_TRY(id, core_->submit(peer, draft, body, nullptr,
+                                 [this, done = std::move(done)](SessionTable::Outcome outcome) {
+                                   done(to_message(outcome));
+                                 }));
   }
   // Where that fails, the session does.
   if (draft.delivery == Delivery::at_least_once) static_cast<void>(write_kept());
@@ -283,7 +285,8 @@ Result<std::vector<Proxy::SendItem>> Proxy::addressed(const Audience& audience,
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   if (draft.session_id) return Error(Code::invalid, "broadcast: each session has its own id");
-  MUSTER_TRY(EncodedBody body, body_of(draft, core_->options().body_limits));
+  EncodedBody body;
+  MUSTER_TRY_OK(write_body(draft, core_->options().body_limits, body));
   if (count_of(*core_, audience) > 1) share_parts(*core_, body);
   const Turn turn(core_->loop());
   const std::vector<PeerId> peers = core_->peers().select(audience);

@@ -27,8 +27,8 @@ std::uint32_t ProxyCore::time_left(TimePoint deadline) const {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left.count(), 1, UINT32_MAX));
 }
 
-MessageHead ProxyCore::head_for(const Draft& draft, const EncodedBody& body, SessionId session) {
-  MessageHead head;
+void ProxyCore::fill_head(MessageHead& head, const Draft& draft, const EncodedBody& body,
+                          SessionId session) {
   head.kind = kind_of(draft.session_type, Stage::request);
   head.form = body.form;
   head.compression = body.compression;
@@ -41,10 +41,10 @@ MessageHead ProxyCore::head_for(const Draft& draft, const EncodedBody& body, Ses
   // One that nobody waits for needs an id all the same.
   head.session = session ? session : head.message;
   head.tag = draft.tag;
-  return head;
 }
 
 Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody& body,
+                                    SessionWatch* watch,
                                     std::function<void(SessionTable::Outcome)> done) {
   OutgoingMessage message;
   message.is_tracked = draft.session_type == SessionType::task || draft.wants_receipt;
@@ -57,10 +57,11 @@ Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody
                                         .deadline = draft.deadline,
                                         .on_loss = is_kept ? OnLoss::wait : draft.on_loss,
                                         .answers = draft.answers,
+                                        .watch = watch,
                                         .done = std::move(done)}));
     if (draft.deadline != kForever) sessions_changed();
   }
-  message.head = head_for(draft, body, session);
+  fill_head(message.head, draft, body, session);
   message.parts = std::move(body.parts);
   message.priority = draft.priority;
   Status sent = is_kept ? keep_until_done(peer, message, draft.deadline)

@@ -14,10 +14,10 @@
 namespace muster::msg {
 namespace {
 
-Incoming incoming(std::uint64_t number, Priority priority) {
-  Incoming made;
-  made.head.message = {1, number};
-  made.priority = priority;
+IncomingPtr incoming(std::uint64_t number, Priority priority) {
+  IncomingPtr made = IncomingPtr::make();
+  made->head.message = {1, number};
+  made->priority = priority;
   return made;
 }
 
@@ -28,7 +28,7 @@ TEST(Mailbox, GivesTheMostUrgentFirstAndElseInOrder) {
   mailbox.push(incoming(3, Priority::urgent));
   mailbox.push(incoming(4, Priority::normal));
   std::vector<std::uint64_t> order;
-  while (!mailbox.empty()) order.push_back(mailbox.pop().head.message.low);
+  while (!mailbox.empty()) order.push_back(mailbox.pop()->head.message.low);
   EXPECT_EQ(order, (std::vector<std::uint64_t>{3, 2, 4, 1}));
   EXPECT_EQ(mailbox.bytes(), 0U);
 }

@@ -1,7 +1,6 @@
 #include "muster/msg/session_table.h"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace muster::msg {
 namespace {
@@ -50,7 +49,11 @@ Result<SessionId> SessionTable::open(Opening opening) {
   entry.peer = opening.peer;
   entry.deadline = opening.deadline;
   entry.number = number;
-  entry.done = std::move(opening.done);
+  if (opening.done) entry.done = std::move(opening.done);
+  if (opening.watch != nullptr) {
+    entry.watch = opening.watch;
+    ++entry.watch->left;
+  }
   if (opening.deadline != kForever) add_deadline(opening.deadline, id);
   ++used_;
   ++open_;
@@ -72,39 +75,47 @@ const SessionTable::Entry* SessionTable::find(SessionId id) const {
   return &entries_[slot];
 }
 
-// With an answer, or with an error.
-template <class Result>
-void SessionTable::finish(Entry& entry, Result&& outcome) {
-  bool is_answer = false;
-  if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Incoming>) {
-    is_answer = !outcome.head.is_failure;
-  }
+void SessionTable::count_down(Entry& entry, bool is_answer) {
   --open_;
   drop_kept(entry);
-  if (entry.watch != nullptr) {
-    --entry.watch->left;
-    entry.watch->answered += is_answer ? 1 : 0;
-    entry.watch = nullptr;
-  }
-  if (entry.done) {
-    const auto done = std::move(entry.done);
-    release(entry);  // First: what is called may open the next.
-    done(std::forward<Result>(outcome));
-    return;
-  }
-  entry.outcome.emplace(std::forward<Result>(outcome));
+  if (entry.watch == nullptr) return;
+  --entry.watch->left;
+  entry.watch->answered += is_answer ? 1 : 0;
+  entry.watch = nullptr;
 }
 
-SessionTable::Verdict SessionTable::take(Incoming& answer) {
-  Entry* entry = find(answer.head.session);
+void SessionTable::finish(Entry& entry, IncomingPtr answer) {
+  count_down(entry, !answer->head.is_failure);
+  if (!entry.done) {
+    entry.answer = std::move(answer);
+    return;
+  }
+  const auto done = std::move(entry.done);
+  release(entry);  // First: what is called may open the next.
+  done(std::move(answer));
+}
+
+void SessionTable::finish(Entry& entry, Error why) {
+  count_down(entry, false);
+  if (!entry.done) {
+    entry.failure = std::make_unique<Error>(std::move(why));
+    return;
+  }
+  const auto done = std::move(entry.done);
+  release(entry);
+  done(std::move(why));
+}
+
+SessionTable::Verdict SessionTable::take(IncomingPtr& answer) {
+  const MessageHead& head = answer->head;
+  Entry* entry = find(head.session);
   if (entry == nullptr) {
-    const std::uint64_t number = answer.head.session.low >> kSlotBits;
-    const bool was_ours =
-        answer.head.session.high == nonce_ && number > 0 && number <= last_number_;
+    const std::uint64_t number = head.session.low >> kSlotBits;
+    const bool was_ours = head.session.high == nonce_ && number > 0 && number <= last_number_;
     return was_ours ? Verdict::late : Verdict::unknown;
   }
-  if (entry->peer != answer.peer) return Verdict::wrong;
-  switch (entry->session.take(answer.head.session_type(), answer.head.stage())) {
+  if (entry->peer != answer->peer) return Verdict::wrong;
+  switch (entry->session.take(head.session_type(), head.stage())) {
     case Session::Answer::advanced: return Verdict::advanced;
     case Session::Answer::repeated: return Verdict::repeated;
     case Session::Answer::late: return Verdict::late;
@@ -123,9 +134,10 @@ SessionTable::Verdict SessionTable::take(Incoming& answer) {
 void SessionTable::release(Entry& entry) {
   if (entry.id.high != nonce_) chosen_.erase(entry.id);
   entry.id = {};
-  entry.done = nullptr;
+  if (entry.done) entry.done = nullptr;
   drop_kept(entry);
-  entry.outcome.reset();
+  entry.answer = IncomingPtr();
+  entry.failure.reset();
   entry.watch = nullptr;
   free_.push_back(static_cast<std::uint32_t>(&entry - entries_.data()));
   --used_;
@@ -168,8 +180,12 @@ std::optional<SessionTable::Outcome> SessionTable::take_outcome(SessionId id) {
 
 bool SessionTable::take_outcome(SessionId id, std::optional<Outcome>& outcome) {
   Entry* entry = find(id);
-  if (entry == nullptr || !entry->outcome) return false;
-  outcome.emplace(*std::move(entry->outcome));
+  if (entry == nullptr || !entry->is_finished()) return false;
+  if (entry->answer) {
+    outcome.emplace(std::move(entry->answer));
+  } else {
+    outcome.emplace(std::move(*entry->failure));
+  }
   release(*entry);
   return true;
 }
@@ -182,7 +198,7 @@ std::optional<Session::State> SessionTable::state(SessionId id) const {
 
 bool SessionTable::is_finished(SessionId id) const {
   const Entry* entry = find(id);
-  return entry != nullptr && entry->outcome.has_value();
+  return entry != nullptr && entry->is_finished();
 }
 
 bool SessionTable::is_open(SessionId id) const {
@@ -214,8 +230,8 @@ Status SessionTable::watch(SessionId id, SessionWatch& watch) {
     return Error(Code::invalid,
                  "wait for session " + id.to_string() + ": somebody else waits for its answer");
   }
-  if (entry->outcome) {
-    watch.answered += *entry->outcome && !(*entry->outcome)->head.is_failure ? 1 : 0;
+  if (entry->is_finished()) {
+    watch.answered += entry->answer && !entry->answer->head.is_failure ? 1 : 0;
     return ok();
   }
   entry->watch = &watch;

@@ -41,7 +41,7 @@ struct KeptRequest {
 
 class SessionTable {
  public:
-  using Outcome = Result<Incoming>;
+  using Outcome = Result<IncomingPtr>;
 
   struct Opening {
     SessionId id = {};  // None: one is made.
@@ -50,6 +50,7 @@ class SessionTable {
     TimePoint deadline = kForever;
     OnLoss on_loss = OnLoss::fail;
     Answers answers = Answers::by_id;
+    SessionWatch* watch = nullptr;  // As watch() has it, from the beginning.
     // Called with the outcome, which then is not kept.
     std::function<void(Outcome)> done = nullptr;
   };
@@ -72,7 +73,7 @@ class SessionTable {
   Result<SessionId> open(Opening opening);
 
   // Takes an answer; moved from unless the verdict is `deliver` or a refusal.
-  Verdict take(Incoming& answer);
+  Verdict take(IncomingPtr& answer);
 
   // Ends an open session with `why`: for its deadline, for its owner. False if
   // there is none such.
@@ -141,7 +142,11 @@ class SessionTable {
     SessionWatch* watch = nullptr;
     std::function<void(Outcome)> done;
     std::unique_ptr<KeptRequest> kept;
-    std::optional<Outcome> outcome;
+    // What came of it, until it is taken: one of both.
+    IncomingPtr answer;
+    std::unique_ptr<Error> failure;
+
+    bool is_finished() const { return answer || failure != nullptr; }
   };
   struct Deadline {
     TimePoint at;
@@ -152,8 +157,9 @@ class SessionTable {
   const Entry* find(SessionId id) const;
   std::uint32_t take_slot();
   void add_deadline(TimePoint at, SessionId id);
-  template <class Result>
-  void finish(Entry& entry, Result&& outcome);
+  void finish(Entry& entry, IncomingPtr answer);
+  void finish(Entry& entry, Error why);
+  void count_down(Entry& entry, bool is_answer);
   void release(Entry& entry);
   void drop_kept(Entry& entry);
   template <class Which>

@@ -15,17 +15,17 @@ constexpr PeerId kWorker{1, 0};
 constexpr PeerId kOther{2, 0};
 const TimePoint kStart = TimePoint(seconds(100));
 
-Incoming answer(SessionId id, Stage stage = Stage::complete, PeerId from = kWorker,
-                SessionType type = SessionType::task) {
-  Incoming incoming;
-  incoming.head.kind = kind_of(type, stage);
-  incoming.head.session = id;
-  incoming.head.tag = "answer";
-  incoming.peer = from;
+IncomingPtr answer(SessionId id, Stage stage = Stage::complete, PeerId from = kWorker,
+                   SessionType type = SessionType::task) {
+  IncomingPtr incoming = IncomingPtr::make();
+  incoming->head.kind = kind_of(type, stage);
+  incoming->head.session = id;
+  incoming->head.tag = "answer";
+  incoming->peer = from;
   return incoming;
 }
 
-Verdict give(SessionTable& table, Incoming incoming) { return table.take(incoming); }
+Verdict give(SessionTable& table, IncomingPtr incoming) { return table.take(incoming); }
 
 SessionId open(SessionTable& table, SessionTable::Opening opening = {.peer = kWorker}) {
   if (!opening.peer) opening.peer = kWorker;
@@ -39,7 +39,7 @@ TEST(SessionTable, KeepsTheAnswerForWhoAsks) {
   EXPECT_EQ(give(table, answer(id)), Verdict::finished);
   const auto outcome = table.take_outcome(id);
   ASSERT_TRUE(outcome && *outcome);
-  EXPECT_EQ((*outcome)->head.session, id);
+  EXPECT_EQ((**outcome)->head.session, id);
   EXPECT_EQ(table.size(), 0U);
 }
 

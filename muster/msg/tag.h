@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -36,13 +37,40 @@ class Tag {
 
   // False if it is empty or longer than kMaxTag; nobody sends such a one.
   bool is_valid() const { return size_ > 0 && size_ <= kMaxTag; }
-  std::string_view text() const { return {text_.data(), is_valid() ? size_ : std::size_t{0}}; }
+  std::string_view text() const { return {text_.data(), size()}; }
+
+  // Most are; a few words tell.
+  bool is_ascii() const {
+    constexpr std::uint64_t kHighBits = 0x8080808080808080;
+    std::uint64_t seen = 0;
+    std::size_t at = 0;
+    for (; at + 8 <= size(); at += 8) seen |= word(at);
+    if (at < size()) seen |= word(at) & ((std::uint64_t{1} << (8 * (size() - at))) - 1);
+    return (seen & kHighBits) == 0;
+  }
+
+  // All kMaxTag bytes at once, which is less work than to copy as many as there
+  // are: those behind the text mean nothing.
+  void copy_to(std::byte* out) const { std::memcpy(out, text_.data(), kMaxTag); }
+  static Tag copy_of(const std::byte* bytes, std::uint8_t size) {
+    Tag tag;
+    tag.size_ = size;
+    std::memcpy(tag.text_.data(), bytes, kMaxTag);
+    return tag;
+  }
 
   friend bool operator==(const Tag& a, const Tag& b) {
     return a.size_ == b.size_ && a.text() == b.text();
   }
 
  private:
+  std::size_t size() const { return is_valid() ? size_ : std::size_t{0}; }
+  std::uint64_t word(std::size_t at) const {
+    static_assert(kMaxTag % 8 == 0 && std::endian::native == std::endian::little);
+    std::uint64_t word;
+    std::memcpy(&word, text_.data() + at, sizeof word);
+    return word;
+  }
   void assign(std::string_view text) {
     size_ = static_cast<std::uint8_t>(text.size() <= kMaxTag ? text.size() : kMaxTag + 1);
     if (is_valid()) std::memcpy(text_.data(), text.data(), text.size());

@@ -33,6 +33,8 @@ class FakeRegistry final : public Registry {
   // membership is destroyed without leave() has died as well.)
   void crash(std::string_view group, std::string_view name);
 
+  // Of what happens from now on.
+  void set_delay(Duration delay) { delay_ = delay; }
   // While out of reach, nobody hears anything; then all is told anew.
   void set_reachable(bool is_reachable);
 

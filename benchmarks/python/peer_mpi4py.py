@@ -19,7 +19,7 @@ def all_reduce(seconds: float) -> Sample | None:
         rank=ranks.rank,
         size=ranks.size,
         make=work.plain_array,
-        operate=lambda array: ranks.Allreduce(MPI.IN_PLACE, array),
+        operate=ranks.Allreduce,
         barrier=ranks.Barrier,
         agree=lambda goes_on: ranks.bcast(goes_on),
         seconds=seconds,

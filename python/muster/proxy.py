@@ -82,7 +82,8 @@ class Proxy(_core.Proxy):
         waits: False: returns at once, and :meth:`wait_for_peers` can wait later.
         registry: Where the group meets: a folder of this host, or ``redis://host:port``. None: a
             folder of the user's own.
-        listen: Addresses to be reached at, such as ``tcp://0.0.0.0:0``. None: on this host only.
+        listen: Addresses to be reached at, such as ``["shm://*", "tcp://10.0.0.7:0"]``, with the
+            number that other hosts know this one by. None: on this host only.
         accepts_pickles: Whether bodies may be pickles, which can run any code when they are read.
             Only where all who know the token are trusted.
         pickler: A module with ``dumps``, or its name, for what is no plain value: "cloudpickle".

@@ -8,6 +8,7 @@ import datetime
 import enum
 import importlib.util
 import math
+import pathlib
 import random
 from collections import OrderedDict, namedtuple
 from typing import Any
@@ -127,6 +128,23 @@ def test_what_is_a_plain_value_by_birth_comes_as_one() -> None:
     ]
 
 
+def test_an_array_whose_class_says_more_than_its_elements_is_a_pickle() -> None:
+    masked = np.ma.array([1, 2, 3], mask=[False, True, False])
+    got = again(masked, accepts_pickles=True)
+    assert isinstance(got, np.ma.MaskedArray) and got.sum() == 4
+    with pytest.raises(muster.UnsupportedError, match="pickle"):
+        again(masked)
+
+
+def test_arrays_of_files_and_records_are_arrays(tmp_path: pathlib.Path) -> None:
+    np.arange(6, dtype="f4").tofile(tmp_path / "six")
+    got = again(np.memmap(tmp_path / "six", "f4", "r"))
+    assert type(got) is np.ndarray and got.tolist() == [0, 1, 2, 3, 4, 5]
+    records = np.rec.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")])
+    got = again(records)
+    assert type(got) is np.ndarray and got["b"].tolist() == [2.5]
+
+
 DTYPES = "? i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 c8 c16 q Q l L".split()
 
 
@@ -160,7 +178,6 @@ def test_arrays_come_with_dtype_shape_and_elements(dtype: str, shape: tuple[int,
         np.zeros(3, dtype=[("p", "f4", (2, 2)), ("q", "u1")]),
         np.array([b"abc"], dtype="V3"),
         np.arange(3, dtype="g"),
-        np.ma.masked_array([1, 2], mask=[False, False]),
     ],
     ids=lambda sent: f"{sent.dtype.str}{sent.shape}",
 )

@@ -46,6 +46,25 @@ def test_every_operation_does_what_it_says(group: str) -> None:
     assert run_ranks(group, program) == [f"[3.0, 3.0, 3.0] {rank} 3" for rank in range(RANKS)]
 
 
+def test_large_arrays_of_the_arena_are_combined_like_others(group: str) -> None:
+    program = """
+        count = 1 << 17
+        for round in range(6):
+            # New ones each time, of both kinds on different ranks, and parts of larger ones.
+            part = lambda *a: muster.empty(3 * count, "f4")[count : 2 * count]
+            kinds = [np.empty, muster.empty, part]
+            mine = kinds[(rank + round) % 3](count, "f4")
+            mine[:] = rank + round
+            out = kinds[round % 3](count, "f4")
+            assert (all.all_reduce(mine, out) == 3 + 3 * round).all()
+            assert (mine == rank + round).all()
+            assert (all.all_reduce(mine) == 3 + 3 * round).all()
+            assert (all.broadcast(mine, root=round % 3) == 3 + 3 * round).all()
+        all.barrier()
+        """
+    run_ranks(group, program)
+
+
 def test_what_differs_is_an_error_everywhere(group: str) -> None:
     program = """
         try:

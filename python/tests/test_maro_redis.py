@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from maro_group import until
 
 from muster.compat.maro import Proxy, SessionMessage, settings
 
@@ -73,3 +74,42 @@ def test_the_usual_address_is_redis_only_where_somebody_answers(
     monkeypatch.setattr(settings, "REDIS_PORT", redis[1])
     made.redis_address = ("localhost", redis[1])
     assert made.registry() == f"redis://localhost:{redis[1]}"
+    assert made.own_address in ("127.0.0.1", "::1") and made.listen is None
+
+
+@pytest.mark.parametrize(
+    ("own_address", "listen"),
+    [
+        ("", None),
+        ("127.0.0.1", None),
+        ("::1", None),
+        ("10.0.0.7", ["shm://*", "tcp://10.0.0.7:0"]),
+        ("2001:db8::7", ["shm://*", "tcp://[2001:db8::7]:0"]),
+    ],
+)
+def test_with_a_redis_elsewhere_components_are_reached_from_elsewhere(
+    own_address: str, listen: list[str] | None
+) -> None:
+    made = settings.Settings("g", "worker", {"master": 1})
+    made.own_address = own_address
+    assert made.listen == listen
+
+
+def test_components_with_an_address_of_the_network_find_each_other(
+    redis: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if Redis were elsewhere; 127.0.0.2 stands for a host's own address.
+    monkeypatch.setattr(settings.Settings, "listen", ["shm://*", "tcp://127.0.0.2:0"])
+    group = f"maro-{uuid.uuid4().hex}"
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(Proxy, group, "master", {"worker": 1}, redis_address=redis)
+        worker = Proxy(group, "worker", {"master": 1}, redis_address=redis)
+        master = waiting.result(30)
+
+    def addresses() -> list[str]:  # The registry may tell them after its link stands.
+        peer = master._joined().peer(worker.name)
+        return peer.addresses if peer is not None else []
+
+    until(lambda: any(address.startswith("tcp://127.0.0.2:") for address in addresses()))
+    master.close()
+    worker.close()

@@ -49,6 +49,7 @@ class Carrier:
                 settings.component_type,
                 name=self._name,
                 registry=registry or None,
+                listen=settings.listen,
                 expected=settings.expected,
                 absent_messages=settings.max_length_for_message_cache,
                 timeout=settings.discovery_seconds,

@@ -1,6 +1,7 @@
 """What a proxy can be told, by the names of every version of MARO."""
 
 import hashlib
+import ipaddress
 import os
 import re
 import socket
@@ -65,6 +66,8 @@ class Settings:
     logger: Any = None
     msg_request: Any = None
     peer_counts: dict[str, int] = field(default_factory=dict, init=False)
+    # Of this host, as Redis sees it; known once registry() is.
+    own_address: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.component_name, DriverType):
@@ -160,16 +163,28 @@ class Settings:
         for attempt in range(attempts):
             if attempt > 0:
                 time.sleep(interval * 2 ** (attempt - 1))
-            if is_answered(host, port):
+            if own := own_address(host, port):
+                self.own_address = own
                 return f"redis://{host}:{port}"
         if is_usual:
             return ""
         raise FatalRedisConnectionError(f"connect to Redis at {host}:{port}: nobody answers")
 
+    @property
+    def listen(self) -> list[str] | None:
+        """Where others reach this component, once registry() is known: with a Redis on another
+        host, also from other hosts. None is Muster's default, this host alone."""
+        if not self.own_address or ipaddress.ip_address(self.own_address).is_loopback:
+            return None
+        host = f"[{self.own_address}]" if ":" in self.own_address else self.own_address
+        return ["shm://*", f"tcp://{host}:0"]
 
-def is_answered(host: str, port: int) -> bool:
+
+def own_address(host: str, port: int) -> str:
+    """The address by which this host reaches that one; empty if nobody answers there."""
     try:
-        with socket.create_connection((host, port), timeout=1):
-            return True
+        with socket.create_connection((host, port), timeout=1) as link:
+            own: str = link.getsockname()[0]
+            return own.partition("%")[0]
     except OSError:
-        return False
+        return ""

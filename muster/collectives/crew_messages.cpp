@@ -13,8 +13,14 @@ namespace {
 // Bytes that may be under way to a rank that has not taken them. One message
 // may always be, whatever its size.
 constexpr std::uint64_t kAllowance = std::uint64_t{8} << 20;
+// What was taken is confirmed when it is so much: of less, nothing may be heard.
 constexpr std::uint64_t kConfirmAt = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMessageCost = 256;
+
+bool is_allowed(std::uint64_t unconfirmed, std::uint64_t cost) {
+  return unconfirmed < kConfirmAt || unconfirmed + cost <= kAllowance;
+}
+
 // Messages of different tags that wait for nobody.
 constexpr std::uint32_t kOperations = 0;
 constexpr std::uint32_t kMessages = 1;
@@ -72,7 +78,7 @@ void Crew::pump(Rank to, Stream& stream) {
   if (has_left(to)) stream.out.clear();  // It takes nothing any more.
   while (!stream.out.empty()) {
     Outgoing& next = stream.out.front();
-    if (stream.unconfirmed > 0 && stream.unconfirmed + next.cost > kAllowance) return;
+    if (!is_allowed(stream.unconfirmed, next.cost)) return;
     wire::Parts parts;
     parts.push_back(next.part);
     const Status sent = seat->send(next.note, std::move(parts));
@@ -180,8 +186,7 @@ Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, B
   const std::uint64_t cost = part.size() + kMessageCost;
   const auto waited = msg::internal::wait_for(loop_, bounded(wait), [&] {
     return has_trouble() || has_left(to) ||
-           (stream.out.empty() &&
-            (stream.unconfirmed == 0 || stream.unconfirmed + cost <= kAllowance));
+           (stream.out.empty() && is_allowed(stream.unconfirmed, cost));
   });
   if (waited != msg::internal::Waited::done) {
     return msg::internal::why_not(waited, fmt::format("send to rank {}", to));

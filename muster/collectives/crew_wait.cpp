@@ -16,8 +16,12 @@
 namespace muster::collectives::internal {
 namespace {
 
-// Looks before the first yield where each rank has a processor: some 20 us.
-constexpr int kSpins = 1000;
+// Looks before the first yield where each rank has a processor: some 20 us at
+// most. Who looked in vain looks less the next time, since the one it waits for
+// may be waiting for this very processor, whatever their number.
+constexpr int kMostSpins = 1000;
+constexpr int kFewestSpins = 32;
+thread_local int spins = kMostSpins;
 // Yields before the first sleep.
 constexpr int kYields = 200;
 // The longest sleep. Nothing depends on it but how soon a wake-up that was lost
@@ -53,10 +57,14 @@ Status Crew::await(Rank peer, const Word& word, std::uint64_t wanted) {
 
 Status Crew::await_slowly(Rank peer, const Word& word, std::uint64_t wanted) {
   if (!is_crowded_) {
-    for (int look = 0; look < kSpins; ++look) {
-      if (word.load(std::memory_order_acquire) >= wanted) return ok();
+    for (int look = 0; look < spins; ++look) {
+      if (word.load(std::memory_order_acquire) >= wanted) {
+        spins = std::min(2 * spins, kMostSpins);
+        return ok();
+      }
       loop::pause();
     }
+    spins = std::max(spins / 2, kFewestSpins);
   }
   for (int look = 0; look < kYields; ++look) {
     if (word.load(std::memory_order_acquire) >= wanted) return ok();

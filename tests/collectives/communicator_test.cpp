@@ -58,6 +58,38 @@ TEST_P(OverEachWay, TheRootsNumbersReachEverybody) {
   });
 }
 
+// Larger than all that may be under way to a rank: it must not wait for credit
+// that few bytes before it never get.
+TEST_P(OverEachWay, WhatIsLargerThanAllThatMayBeUnderWayFollowsWhatIsSmall) {
+  constexpr std::size_t kLarge = std::size_t{9} << 20;
+  LocalRanks ranks(GetParam(), 2,
+                   [](CommunicatorOptions& options) { options.manners.deadline = 20s; });
+  ranks.run([](Rank rank, Communicator& all) {
+    std::vector<std::uint8_t> mine(2 * kLarge, static_cast<std::uint8_t>(rank + 1));
+    std::vector<std::uint8_t> came(2 * kLarge);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(all.barrier());
+      const auto done = all.all_to_all(mine, came);
+      ASSERT_TRUE(done) << done.error().describe();
+      EXPECT_EQ(came[kLarge - 1], 1);
+      EXPECT_EQ(came[kLarge], 2);
+    }
+    const Rank other = 1 - rank;
+    for (const std::size_t bytes : {std::size_t{5}, kLarge, std::size_t{5}, kLarge}) {
+      const std::span<std::uint8_t> part(mine.data(), bytes);
+      if (rank == 0) {
+        const auto sent = all.send(part, other, 1, 20s);
+        ASSERT_TRUE(sent) << sent.error().describe();
+      } else {
+        const auto taken = all.receive(part, other, 1, 20s);
+        ASSERT_TRUE(taken) << taken.error().describe();
+        EXPECT_EQ(part.back(), 1);
+      }
+    }
+    ASSERT_TRUE(all.barrier());
+  });
+}
+
 TEST_P(OverEachWay, SurvivorsHearOfALossAndGoOn) {
   LocalRanks ranks(GetParam(), 4);
   ranks.run([](Rank, Communicator& all) { ASSERT_TRUE(all.barrier()); });

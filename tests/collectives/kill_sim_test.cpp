@@ -18,6 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSegment = 64;  // Bytes: a few of them for each operation.
+// Of messages that are so large that they land in the caller's memory.
+constexpr std::uint64_t kLargeSegment = std::uint64_t{128} << 10;
+constexpr std::uint64_t kLargeCount = 70000;
 
 // Of each plan, so many moments in each run; all of them where this is built for
 // the label `long`.
@@ -48,6 +51,7 @@ struct Scenario {
   Algorithm algorithm;
   Rank ranks;
   std::uint64_t count = 40;
+  std::uint64_t segment = kSegment;
 
   Case as_case() const {
     Case one;
@@ -58,7 +62,7 @@ struct Scenario {
   }
   std::string text() const {
     return std::string(name(operation)) + " " + std::string(name(algorithm)) + " " +
-           std::to_string(ranks);
+           std::to_string(ranks) + " x " + std::to_string(count);
   }
 };
 
@@ -74,6 +78,11 @@ std::vector<Scenario> scenarios(Rank ranks) {
       }
     }
   }
+  using enum Operation;
+  using enum Algorithm;
+  all.push_back({broadcast, chain, ranks, kLargeCount, kLargeSegment});
+  all.push_back({all_gather, ring, ranks, kLargeCount, kLargeSegment});
+  all.push_back({all_reduce, ring, ranks, kLargeCount, kLargeSegment});
   return all;
 }
 
@@ -87,7 +96,7 @@ class Rounds {
                                     .ranks = 2,
                                     .bytes = UINT64_MAX,
                                     .algorithm = scenario.algorithm,
-                                    .segment = kSegment}})) {}
+                                    .segment = scenario.segment}})) {}
 
   SimRanks::Tweak tweak() const {
     return [this](CommunicatorOptions& options) { options.choices = &table_; };

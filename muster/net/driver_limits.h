@@ -1,5 +1,5 @@
-// What drivers refuse alike, in the same words: frames that are too large, and
-// bodies that there is no memory for.
+// What drivers do alike: what they copy in any case, and what they refuse, in the
+// same words: frames that are too large, and bodies that there is no memory for.
 
 #pragma once
 
@@ -10,6 +10,10 @@
 #include "muster/wire/frame.h"
 
 namespace muster::net {
+
+// Below this a copy is cheaper than a reference and its release. Drivers between
+// processes copy such parts, and links do not ask how they travel.
+inline constexpr std::size_t kReferenceFrom = 2048;
 
 // Code::invalid if `frame` has more parts than any may have, or more than
 // `max_body` bytes in them.

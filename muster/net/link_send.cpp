@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "muster/net/driver_limits.h"
 #include "muster/net/link.h"
 #include "muster/net/link_shared.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 // Chunks that lie in the driver at once: one that leaves, one that follows.
 constexpr int kChunksOut = 2;
-// Bodies below this are copied by every driver between processes.
-constexpr std::size_t kUnasked = 2048;
 // A chunk need not be smaller than this for the sake of those who wait.
 constexpr std::size_t kSmallChunk = std::size_t{256} << 10;
 
@@ -40,7 +39,7 @@ inline Link::Passage Link::look_at(const wire::Frame& frame) const {
   Passage passage;
   for (const Buffer& part : frame.parts) passage.total += part.size();
   // What is this small is charged, however it travels: not worth the question.
-  if (passage.total < kUnasked) return {passage.total, passage.total};
+  if (passage.total < kReferenceFrom) return {passage.total, passage.total};
   for (const Buffer& part : frame.parts) {
     if (!connection_->passes(part)) passage.counted += part.size();
   }

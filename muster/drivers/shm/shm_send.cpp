@@ -7,12 +7,11 @@
 #include "muster/base/crash_point.h"
 #include "muster/drivers/shm/shm_connection.h"
 #include "muster/drivers/shm/small_record.h"
+#include "muster/net/driver_limits.h"
 
 namespace muster::drivers::shm {
 namespace {
 
-// Below this a copy in the ring is cheaper than a reference and its release.
-constexpr std::size_t kReferenceFrom = 2048;
 // What one direct copy may span: others wait for no more than this.
 constexpr std::size_t kMostDirect = std::size_t{4} << 20;
 constexpr std::size_t kMostInside = std::size_t{192} << 10;
@@ -74,7 +73,7 @@ Status ShmConnection::send(wire::Frame& frame) {
 bool ShmConnection::is_small(const wire::Frame& frame) const {
   if (frame.parts.size() > kSmallParts) return false;
   return std::ranges::all_of(frame.parts,
-                             [](const Buffer& part) { return part.size() < kReferenceFrom; });
+                             [](const Buffer& part) { return part.size() < net::kReferenceFrom; });
 }
 
 // False if there is no room.
@@ -110,7 +109,7 @@ Status ShmConnection::plan(const wire::Frame& frame) {
   for (const Buffer& part : frame.parts) {
     PartPlan& plan = plans_.emplace_back();
     plan.size = part.size();
-    if (part.size() >= kReferenceFrom && passes(part)) {
+    if (part.size() >= net::kReferenceFrom && passes(part)) {
       Result<PartPlan> reference = plan_reference(part);
       if (reference) plan = *reference;
       if (!reference && reference.error().code() != Code::overloaded) return reference.error();

@@ -11,8 +11,9 @@ class SystemClock final : public Clock {
 }  // namespace
 
 const Clock& system_clock() {
-  static const SystemClock kClock;
-  return kClock;
+  // Never destroyed: threads may still ask it while the process ends.
+  static const auto* const clock = new SystemClock;
+  return *clock;
 }
 
 }  // namespace muster

@@ -87,11 +87,14 @@ TEST_F(SignalStops, LetAComponentLeaveItsGroup) {
       EXPECT_EQ(proxy->exit_code(), 0);
     });
     ASSERT_TRUE(master->wait_for_peers({{.name = "worker_1"}}, seconds(60)));
+    while (master->next_event(seconds(0))) {
+    }
     raise(SIGTERM);
     std::optional<msg::ProxyEvent> event;
+    // On a slow machine it may hear of the registry as well.
     do {
       event = master->next_event(seconds(60));
-    } while (event && event->kind == msg::ProxyEvent::Kind::joined);
+    } while (event && event->peer != "worker_1");
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, msg::ProxyEvent::Kind::left) << "neither lost nor broken off";
   }

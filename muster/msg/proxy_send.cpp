@@ -1,11 +1,11 @@
 // A proxy's sending calls: one request, several, or one to many.
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "muster/msg/large_copy.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/proxy_core.h"
 #include "muster/msg/proxy_wait.h"
@@ -94,7 +94,7 @@ void share_parts(ProxyCore& core, EncodedBody& body) {
     if (part.size() < net::kLargePart || is_shared) continue;
     WritableBuffer memory = shared_memory(core, part.size());
     if (memory.data() == nullptr) return;
-    copy_large(part.bytes(), memory.data());
+    std::memcpy(memory.data(), part.data(), part.size());
     part = std::move(memory).freeze(part.size());
   }
 }

@@ -27,7 +27,7 @@ class SpinBudget {
     // Short sleeps would have been caught by a spin, if a processor is free for
     // the peer. Whether one is can only be found out by trying, so seldom that the
     // tries in vain cost less than the sleeps.
-    if (slept < longest_ && ++short_waits_ >= kProbeEvery) {
+    if (slept < 2 * longest_ && ++short_waits_ >= kProbeEvery) {
       short_waits_ = 0;
       trust_ = 1;
     }

@@ -21,6 +21,8 @@ Result<WritableBuffer> Communicator::allocate(std::size_t bytes) {
   return core_->fabric().allocate(bytes);
 }
 
+void Communicator::introduce(const Buffer& memory) { core_->fabric().introduce(memory); }
+
 std::vector<Rank> Communicator::lost() const { return core_->lost(); }
 std::vector<Rank> Communicator::waiting_for() const { return core_->waiting_for(); }
 std::uint64_t Communicator::completed() const { return core_->completed(); }

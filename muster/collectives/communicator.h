@@ -97,6 +97,8 @@ class Communicator {
 
   // Memory that the ranks of this host read where it lies.
   Result<WritableBuffer> allocate(std::size_t bytes);
+  // So do they, from now on, with memory of Runtime::allocate(). Other memory stays as it is.
+  void introduce(const Buffer& memory);
 
   // ---- Operations. In place: where input and output are the same memory, or
   // the smaller is the rank's own block of the larger.

@@ -73,6 +73,8 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
 
   // Memory that peers on this host read where it lies, and all know: any thread.
   Result<WritableBuffer> allocate(std::size_t bytes);
+  // Tells peers of this host of the segment that `memory` lies in, if it lies in one: any thread.
+  void introduce(const Buffer& memory);
   // The segment of ours that has these bytes, by its number, if `readers` all
   // know it; the offset.
   std::optional<std::pair<std::uint32_t, std::uint64_t>> find_own(
@@ -102,7 +104,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void take_ready(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_segment(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_welcome(const Note& note, const wire::Frame& frame);
-  void introduce(const WritableBuffer& buffer);
+  void introduce_sample(const Buffer& sample);
   void lose(Seat& seat, const Error& why);
   void bury(std::unique_ptr<net::Link> link);
 

@@ -21,17 +21,22 @@ Result<WritableBuffer> Fabric::allocate(std::size_t bytes) {
   for (const auto& seat : seats_) {
     if (!seat->is_here() || !seat->shares_memory()) continue;
     MUSTER_TRY(WritableBuffer buffer, seat->link->allocate(std::max(bytes, kSample)));
-    introduce(buffer);
+    buffer.owner()->retain();
+    introduce_sample({buffer.bytes().first(kSample), buffer.owner()});
     buffer.owner()->retain();
     return WritableBuffer(buffer.bytes().first(bytes), buffer.owner());
   }
   return WritableBuffer::on_heap(bytes);
 }
 
-// Tells all peers of this host of the segment that `buffer` lies in, once.
-void Fabric::introduce(const WritableBuffer& buffer) {
-  buffer.owner()->retain();
-  const Buffer sample(buffer.bytes().first(kSample), buffer.owner());
+void Fabric::introduce(const Buffer& memory) {
+  if (memory.size() < kSample) return;
+  const loop::Turn turn(loop_);
+  introduce_sample(memory.slice(0, kSample));
+}
+
+// Tells all peers of this host of the segment that `sample` lies in, once.
+void Fabric::introduce_sample(const Buffer& sample) {
   const arena::SharedBlock* block = arena::SharedBlock::of(sample);
   if (block == nullptr) return;
   const std::shared_ptr<arena::Segment>& segment = block->segment();

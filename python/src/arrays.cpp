@@ -87,13 +87,6 @@ class View {
   bool ok_ = false;
 };
 
-// What `array` stands upon, past the arrays that it is a part of.
-Memory* memory_of(nb::handle array) {
-  nb::object base = array.attr("base");
-  while (PyObject_IsInstance(base.ptr(), numpy().ndarray.ptr()) == 1) base = base.attr("base");
-  return as_memory(base);
-}
-
 // Of an array in C order, and of its own memory if it has any of ours.
 Buffer bytes_of(nb::handle array, const View& view, const Keeping& keeping) {
   Memory* memory = memory_of(array);
@@ -159,6 +152,12 @@ bool is_array(nb::handle object) {
   if (Py_TYPE(object.ptr())->tp_base == &PyBaseObject_Type) return false;
   if (PyDict_GetItemString(PyImport_GetModuleDict(), "numpy") == nullptr) return false;
   return PyObject_IsInstance(object.ptr(), numpy().ndarray.ptr()) == 1;
+}
+
+Memory* memory_of(nb::handle array) {
+  nb::object base = array.attr("base");
+  while (PyObject_IsInstance(base.ptr(), numpy().ndarray.ptr()) == 1) base = base.attr("base");
+  return as_memory(base);
 }
 
 bool is_more_than_array(nb::handle array) {

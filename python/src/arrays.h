@@ -33,6 +33,9 @@ struct Array {
 bool is_array(nb::handle object);
 // Of a class of its own, such as a masked array, which its elements alone do not make.
 bool is_more_than_array(nb::handle array);
+// What an array of numpy's stands upon, past the arrays that it is a part of; null if that
+// is not ours.
+Memory* memory_of(nb::handle array);
 // An array of numpy's. One that stands upon Memory is frozen and goes as it is.
 Array read_array(nb::handle array, const Keeping& keeping);
 // Whatever has __dlpack__ or the buffer protocol; none if `object` has neither.

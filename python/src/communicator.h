@@ -44,6 +44,7 @@ class PyCommunicator {
     std::optional<loop::Future<collectives::Outcome>> told;
     loop::Future<collectives::Outcome> future = [&] {
       const Unlocked unlocked;
+      for (const Buffer& memory : lending.arena) here->introduce(memory);
       loop::Future<collectives::Outcome> begun = start(*here);
       if (lending.verdict != nullptr) told = tell(*here, *lending.verdict);
       here.reset();

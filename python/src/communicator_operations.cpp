@@ -15,6 +15,9 @@ struct Ends {
   Ends(nb::handle reads, nb::handle writes) : from(reads, false), to(writes, true) {
     from.keep_in(lending.kept);
     to.keep_in(lending.kept);
+    for (const Lent* end : {&from, &to}) {
+      if (!end->arena().empty()) lending.arena.push_back(end->arena());
+    }
     if (!writes.is_none()) lending.value = keep(writes);
   }
   Ends(const PyCommunicator& self, nb::handle reads, nb::handle writes, nb::handle said)

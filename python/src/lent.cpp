@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "arrays.h"
 #include "errors.h"
 #include "interpreter.h"
 
@@ -12,6 +13,9 @@ namespace muster::python {
 namespace {
 
 using collectives::Element;
+
+// Below it all arrays are copied anyway.
+constexpr Py_ssize_t kWorthIntroducing = Py_ssize_t{64} << 10;
 
 std::optional<Element> element_of(char kind, Py_ssize_t size) {
   if (kind == 'i' && size == 1) return Element::i8;
@@ -55,6 +59,9 @@ Lent::Lent(nb::handle array, bool writes) {
                                      "numpy.ascontiguousarray()"));
   }
   data_ = view->buf;
+  if (view->len >= kWorthIntroducing && is_array(array)) {
+    if (const Memory* memory = memory_of(array)) arena_ = memory->buffer();
+  }
   count_ = static_cast<std::uint64_t>(view->len) / collectives::size_of(element_);
 }
 

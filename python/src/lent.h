@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "binding.h"
+#include "muster/base/buffer.h"
 #include "muster/collectives/view.h"
 
 namespace muster::python {
@@ -22,6 +23,8 @@ class Lent {
 
   collectives::Input input() const { return {data_, count_, element_}; }
   collectives::Output output() const { return {data_, count_, element_}; }
+  // Of an array of muster.empty() that is worth it, the memory that peers may read where it lies.
+  const Buffer& arena() const { return arena_; }
   // What must live as long as the operation.
   void keep_in(std::vector<Kept>& kept) const;
 
@@ -31,6 +34,7 @@ class Lent {
   std::uint64_t count_ = 0;
   Kept owner_;
   Kept view_;
+  Buffer arena_;
 };
 
 }  // namespace muster::python

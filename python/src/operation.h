@@ -22,6 +22,7 @@ namespace muster::python {
 // What an operation was called with, and gives: theirs until it is over.
 struct Lending {
   std::vector<Kept> kept;
+  std::vector<Buffer> arena = {};  // Of these, what peers read where it lies.
   Kept value = nullptr;
   std::shared_ptr<Verdict> verdict = nullptr;
 };

@@ -12,8 +12,8 @@ class SystemClock final : public Clock {
 
 const Clock& system_clock() {
   // Never destroyed: threads may still ask it while the process ends.
-  static const auto* const clock = new SystemClock;
-  return *clock;
+  static const auto* const kClock = new SystemClock;
+  return *kClock;
 }
 
 }  // namespace muster

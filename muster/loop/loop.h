@@ -37,10 +37,8 @@ struct LoopOptions {
   const Clock* clock = &system_clock();
   // False: nothing happens but while a thread waits. For tests under virtual time.
   bool keeper = true;
-  // The longest that a wait looks again and again before it sleeps: about what it
-  // costs to wake a thread where processors are virtual. With less, two that wake each
-  // other would both be asleep again before the other is awake.
-  Duration spin = std::chrono::microseconds(100);
+  // The longest that a wait looks again and again before it sleeps.
+  Duration spin = std::chrono::microseconds(30);
   // How long no thread has driven the loop when the keeper takes over.
   Duration keeper_patience = std::chrono::milliseconds(2);
 };

@@ -25,8 +25,7 @@ class SpinBudget {
     if (spun) trust_ /= 2;
     if (trust_ > 0) return;
     // Short sleeps would have been caught by a spin, if a processor is free for
-    // the peer. Whether one is can only be found out by trying, so seldom that the
-    // tries in vain cost less than the sleeps.
+    // the peer. Whether one is can only be found out by trying.
     if (slept < 2 * longest_ && ++short_waits_ >= kProbeEvery) {
       short_waits_ = 0;
       trust_ = 1;
@@ -35,7 +34,7 @@ class SpinBudget {
 
  private:
   static constexpr int kMost = 16;
-  static constexpr int kProbeEvery = 32;
+  static constexpr int kProbeEvery = 8;
 
   Duration longest_;
   int trust_ = kMost;

@@ -1,7 +1,6 @@
 // The keeper: drives the loop while no user's thread does. Runs no user code.
 
 #include <array>
-#include <utility>
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -43,7 +42,8 @@ void Loop::keep() {
     // wakes the keeper when it leaves.
     is_driven_ = false;
     const std::uint64_t drives = drives_.load(std::memory_order_relaxed);
-    keeper_sleeps_deep_ = leader_ != nullptr && drives == std::exchange(seen, drives);
+    keeper_sleeps_deep_ = leader_ != nullptr && drives == seen;
+    seen = drives;
     const std::uint32_t word = keeper_word_.load(std::memory_order_relaxed);
     const bool deep = keeper_sleeps_deep_;
     give();

@@ -77,7 +77,7 @@ class Tag {
   }
 
   std::uint8_t size_ = 0;
-  std::array<char, kMaxTag> text_;  // Not cleared: only the first size_ are ever read.
+  std::array<char, kMaxTag> text_;  // Not cleared: only the first size_ mean anything, or leave.
 };
 
 }  // namespace muster::msg

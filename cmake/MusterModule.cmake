@@ -76,6 +76,14 @@ function(muster_module path)
   if(sources)
     target_link_libraries(muster_${name} PRIVATE ${arg_PRIVATE_DEPS} $<BUILD_INTERFACE:muster_flags>)
     muster_precompile(muster_${name} std)
+    # One folder, one piece: what is called across its files can be inlined
+    # (docs/decisions/0020).
+    set_target_properties(muster_${name} PROPERTIES UNITY_BUILD ${MUSTER_UNITY}
+      UNITY_BUILD_BATCH_SIZE 0)
+    if(MUSTER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # It takes a file that is included for a header.
+      target_compile_options(muster_${name} PRIVATE -Wno-subobject-linkage)
+    endif()
     add_dependencies(muster_programs muster_${name})
   endif()
   install(TARGETS muster_${name} EXPORT MusterTargets FILE_SET HEADERS)

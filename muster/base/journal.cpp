@@ -99,7 +99,7 @@ Result<bool> is_followed(int file, std::uint64_t at, std::uint64_t end) {
   return record.has_value();
 }
 
-Result<std::uint64_t> size_of(int file) {
+Result<std::uint64_t> bytes_in(int file) {
   struct stat about{};
   if (fstat(file, &about) != 0) return system_error(Code::unavailable, "look at it", errno);
   return static_cast<std::uint64_t>(about.st_size);
@@ -107,7 +107,7 @@ Result<std::uint64_t> size_of(int file) {
 
 // Where the whole records end.
 Result<std::uint64_t> scan(int file, const Journal::OnRecord& on_record) {
-  MUSTER_TRY(const std::uint64_t end, size_of(file));
+  MUSTER_TRY(const std::uint64_t end, bytes_in(file));
   std::uint64_t at = kMagic.size();
   while (at < end) {
     MUSTER_TRY(const auto record, record_at(file, at, end));

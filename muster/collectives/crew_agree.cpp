@@ -9,7 +9,7 @@
 namespace muster::collectives::internal {
 namespace {
 
-constexpr std::size_t kMaxEarly = 4096;
+constexpr std::size_t kMostEarlyMessages = 4096;
 // How often it is asked anew whether a lost process has ended.
 constexpr Duration kAskAgain = std::chrono::milliseconds(5);
 
@@ -149,7 +149,7 @@ void Crew::take_agreement(Rank from, const wire::Frame& frame) {
   if (agreement_ == nullptr) {
     // Somebody has given this crew up: so has it to be by all.
     set_trouble(Error(Code::unavailable, "other ranks have begun to shrink(); do so too"));
-    if (early_.size() < kMaxEarly) early_.emplace_back(from, *std::move(message));
+    if (early_.size() < kMostEarlyMessages) early_.emplace_back(from, *std::move(message));
     return answer_while_idle();
   }
   feed_losses();

@@ -9,9 +9,9 @@ namespace muster::collectives::internal {
 namespace {
 
 // Owns nothing; tells when nobody writes the bytes any more.
-class Ground final : public BufferOwner {
+class LandingOwner final : public BufferOwner {
  public:
-  Ground(std::shared_ptr<std::atomic<bool>> is_back, loop::Loop& loop)
+  LandingOwner(std::shared_ptr<std::atomic<bool>> is_back, loop::Loop& loop)
       : is_back_(std::move(is_back)), loop_(loop) {}
 
  private:
@@ -44,7 +44,7 @@ WritableBuffer Crew::place(Seat& seat, const Note& note, std::uint64_t size) {
     // Given out once: nobody writes where another message lies.
     if (landing.is_back != nullptr || landing.memory.size() != size) return {};
     landing.is_back = std::make_shared<std::atomic<bool>>(false);
-    return {landing.memory, new Ground(landing.is_back, loop_)};  // NOLINT(*-owning-memory)
+    return {landing.memory, new LandingOwner(landing.is_back, loop_)};  // NOLINT(*-owning-memory)
   }
   return {};
 }

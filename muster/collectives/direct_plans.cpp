@@ -8,8 +8,6 @@
 namespace muster::collectives {
 namespace {
 
-constexpr bool kStream = true;
-
 // The end of a plan whose members read from many: nobody leaves before all are done.
 void leave_together(PlanBuilder& b, const Team& team, std::uint64_t phase) {
   b.publish(phase);

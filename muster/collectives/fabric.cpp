@@ -15,11 +15,11 @@ namespace {
 
 constexpr Duration kRedial = std::chrono::milliseconds(50);
 // Bytes of collectives' own messages that may wait at a link before it is read.
-constexpr std::uint32_t kWindow = std::uint32_t{4} << 20;
+constexpr std::uint32_t kLinkWindow = std::uint32_t{4} << 20;
 // Contexts that a peer may be in before us.
 constexpr std::size_t kMaxReadies = 4096;
 // What it may say in one of them meanwhile: that it leaves, or wants to agree.
-constexpr std::size_t kMaxEarly = 64;
+constexpr std::size_t kMostEarlyReadies = 64;
 
 // Where a driver listens if nobody says where.
 std::string default_address(std::string_view scheme) {
@@ -46,7 +46,7 @@ net::EndpointOptions endpoint_options(const FabricOptions& options, Id id) {
   made.id = id;
   made.name = options.member;
   made.drivers = options.common.drivers;
-  made.window = kWindow;
+  made.window = kLinkWindow;
   made.beat = options.common.beat;
   made.silence = options.common.silence;
   return made;
@@ -258,7 +258,7 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
   }
   // It may be in a context that we are about to enter.
   const auto ready = seat.readies.find(note.context);
-  if (ready == seat.readies.end() || ready->second.early.size() >= kMaxEarly) return;
+  if (ready == seat.readies.end() || ready->second.early.size() >= kMostEarlyReadies) return;
   ready->second.early.emplace_back(note, std::move(frame));
 }
 

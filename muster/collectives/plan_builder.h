@@ -55,6 +55,9 @@ class Segments {
   std::uint64_t segment_;
 };
 
+// For fetch() and combine(): what is written is not read again soon.
+inline constexpr bool kStream = true;
+
 class PlanBuilder {
  public:
   explicit PlanBuilder(bool has_finish) : has_finish_(has_finish) {}

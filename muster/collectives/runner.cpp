@@ -15,12 +15,6 @@ constexpr std::uint64_t kWindow = std::uint64_t{4} << 20;
 // Messages up to here are copied, so that nobody waits for them to leave.
 constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
 
-// By the size of the whole result: a segment of it would stay in the caches, but not until it is
-// read.
-Stores stores_for(const Step& step, std::uint64_t result) {
-  return step.is_stream && result >= kStreamingBytes ? Stores::streaming : Stores::cached;
-}
-
 }  // namespace
 
 Runner::Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& shape)
@@ -192,8 +186,7 @@ Status Runner::step(const Plan& plan, const Step& step) {
       return crew_.has_unsettled(step.phase) ? crew_.settle(step.phase) : ok();
     case Step::Kind::copy:
       if (step.to.count > 0 && at(step.from) != at(step.to)) {
-        collectives::copy(at(step.from), at(step.to), bytes(step.to),
-                          stores_for(step, result_bytes_));
+        collectives::copy(at(step.from), at(step.to), bytes(step.to), stores_for(step));
       }
       return ok();
     case Step::Kind::reduce: reduce(at(step.to), at(step.from), step); return ok();

@@ -14,6 +14,7 @@
 #include "muster/collectives/call.h"
 #include "muster/collectives/choices.h"
 #include "muster/collectives/crew.h"
+#include "muster/collectives/kernels.h"
 #include "muster/collectives/plan.h"
 
 namespace muster::collectives::internal {
@@ -75,6 +76,11 @@ class Runner {
   std::byte* at(const Slice& slice) const;
   std::uint64_t bytes(const Slice& slice) const { return slice.count * size_of(call_.element); }
   void reduce(const std::byte* own, const std::byte* other, const Step& step);
+  // By the size of the whole result: a segment of it would stay in the caches, but
+  // not until it is read.
+  Stores stores_for(const Step& step) const {
+    return step.is_stream && result_bytes_ >= kStreamingBytes ? Stores::streaming : Stores::cached;
+  }
   Status finish_up(const Plan& plan);
 
   Crew& crew_;

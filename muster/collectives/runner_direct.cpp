@@ -16,12 +16,6 @@ namespace {
 // As much of each rank at a time as stays in the second cache.
 constexpr std::uint64_t kTile = std::uint64_t{64} << 10;
 
-// By the size of the whole result: a segment of it would stay in the caches, but not until it is
-// read.
-Stores stores_for(const Step& step, std::uint64_t result) {
-  return step.is_stream && result >= kStreamingBytes ? Stores::streaming : Stores::cached;
-}
-
 }  // namespace
 
 Result<Runner::Source> Runner::find(Rank peer, const Slice& slice) {
@@ -71,7 +65,7 @@ Status Runner::fetch(const Step& step) {
   MUSTER_CRASH_POINT();
   if (source.direct == nullptr) return read(source, 0, at(step.to), size);
   if (source.direct != at(step.to)) {
-    collectives::copy(source.direct, at(step.to), size, stores_for(step, result_bytes_));
+    collectives::copy(source.direct, at(step.to), size, stores_for(step));
   }
   return ok();
 }
@@ -97,7 +91,7 @@ Status Runner::combine_tiles(const Step& step, const std::vector<Source>& source
   const std::uint64_t total = bytes(step.to);
   const std::uint64_t tile = is_direct ? total : std::min(total, kTile / element * element);
   if (!is_direct && workshop_.tiles.size() < tile * ranks) workshop_.tiles.resize(tile * ranks);
-  const Stores stores = stores_for(step, result_bytes_);
+  const Stores stores = stores_for(step);
   std::vector<const std::byte*> pointers(ranks);
   std::byte* const to = at(step.to);
   for (std::uint64_t offset = 0; offset < total; offset += tile) {

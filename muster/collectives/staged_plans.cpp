@@ -13,8 +13,6 @@
 namespace muster::collectives {
 namespace {
 
-constexpr bool kStream = true;
-
 using Cells = std::array<Slice, 2>;
 
 Cells two_cells(PlanBuilder& b, std::uint64_t count) { return {b.window(count), b.window(count)}; }

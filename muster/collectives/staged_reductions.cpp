@@ -10,8 +10,6 @@
 namespace muster::collectives {
 namespace {
 
-constexpr bool kStream = true;
-
 // What reduce and all_reduce have in common. Who takes the shares gets all of
 // the result.
 class StagedShares {

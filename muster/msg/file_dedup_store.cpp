@@ -13,7 +13,7 @@ using internal::StoreReader;
 using internal::StoreWriter;
 
 // The numbers stand in files: append, never renumber.
-enum class Kind : std::uint8_t {
+enum class DedupRecord : std::uint8_t {
   handled = 1,    // Ids, to the end of the record.
   forgotten = 2,  // The same.
   effect = 3,     // One id, then the effect.
@@ -22,7 +22,7 @@ enum class Kind : std::uint8_t {
   answer = 6,     // One id, the size of the reply, the reply, then the effect.
 };
 
-StoreWriter record_of(Kind kind) {
+StoreWriter record_of(DedupRecord kind) {
   StoreWriter writer;
   writer.number(static_cast<std::uint8_t>(kind));
   return writer;
@@ -41,7 +41,7 @@ HandledId read_handled(StoreReader& reader) {
 std::uint64_t size_of(const HandledId& handled) { return 20 + handled.source.size(); }
 
 StoreWriter record_of_reply(const HandledId& handled, const Buffer& reply) {
-  StoreWriter writer = record_of(Kind::replied);
+  StoreWriter writer = record_of(DedupRecord::replied);
   write(writer, handled);
   writer.bytes(reply.bytes());
   return writer;
@@ -65,7 +65,7 @@ Result<Buffer> reply_to(const Message& message, const wire::Value& value) {
   return internal::message_to_bytes(reply);
 }
 
-const Error kDamaged(Code::invalid, "open a store of handled messages: a record is damaged");
+const Error kDamagedStore(Code::invalid, "open a store of handled messages: a record is damaged");
 
 }  // namespace
 
@@ -84,30 +84,31 @@ Result<std::unique_ptr<FileDedupStore>> FileDedupStore::open(const std::string& 
 
 Status FileDedupStore::replay(std::span<const std::byte> record, const Replay& replay) {
   StoreReader reader(record);
-  const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
+  const auto kind = static_cast<DedupRecord>(reader.number<std::uint8_t>());
   switch (kind) {
-    case Kind::handled:
+    case DedupRecord::handled:
       while (!reader.empty()) handled_.try_emplace(read_handled(reader));
       break;
-    case Kind::forgotten:
+    case DedupRecord::forgotten:
       while (!reader.empty()) erase(read_handled(reader));
       break;
-    case Kind::effect: handled_.try_emplace(read_handled(reader)); break;
-    case Kind::replied: {
+    case DedupRecord::effect: handled_.try_emplace(read_handled(reader)); break;
+    case DedupRecord::replied: {
       HandledId one = read_handled(reader);
       handled_[std::move(one)] = Buffer::copy_of(reader.rest());
       break;
     }
-    case Kind::answer: {
+    case DedupRecord::answer: {
       HandledId one = read_handled(reader);
       handled_[std::move(one)] = Buffer::copy_of(reader.bytes(reader.number<std::uint64_t>()));
       break;
     }
-    case Kind::past: break;
-    default: return kDamaged;
+    case DedupRecord::past: break;
+    default: return kDamagedStore;
   }
-  if (!reader.is_whole()) return kDamaged;
-  const bool has_effect = kind == Kind::effect || kind == Kind::past || kind == Kind::answer;
+  if (!reader.is_whole()) return kDamagedStore;
+  const bool has_effect =
+      kind == DedupRecord::effect || kind == DedupRecord::past || kind == DedupRecord::answer;
   if (has_effect && replay != nullptr) replay(reader.rest());
   return ok();
 }
@@ -132,7 +133,7 @@ Status FileDedupStore::commit(const Message& message, std::span<const std::byte>
   if (handled_.contains(handled)) {
     return Error(Code::invalid, "commit: the message was handled before");
   }
-  StoreWriter writer = record_of(reply ? Kind::answer : Kind::effect);
+  StoreWriter writer = record_of(reply ? DedupRecord::answer : DedupRecord::effect);
   write(writer, handled);
   if (reply) {
     writer.number(std::uint64_t{answer.size()});
@@ -154,7 +155,7 @@ Result<std::vector<Handled>> FileDedupStore::load() {
 
 Status FileDedupStore::commit(std::span<const Handled> handled) {
   const std::scoped_lock lock(mutex_);
-  StoreWriter ids = record_of(Kind::handled);
+  StoreWriter ids = record_of(DedupRecord::handled);
   for (const Handled& one : handled) {
     const auto found = handled_.find(one);
     const bool is_new = found == handled_.end();
@@ -173,7 +174,7 @@ Status FileDedupStore::commit(std::span<const Handled> handled) {
 
 Status FileDedupStore::forget(std::span<const HandledId> ids) {
   const std::scoped_lock lock(mutex_);
-  StoreWriter writer = record_of(Kind::forgotten);
+  StoreWriter writer = record_of(DedupRecord::forgotten);
   for (const HandledId& one : ids) {
     if (erase(one)) write(writer, one);
   }
@@ -183,7 +184,7 @@ Status FileDedupStore::forget(std::span<const HandledId> ids) {
 }
 
 Status FileDedupStore::write_handled(const Journal::Write& write_record) const {
-  StoreWriter ids = record_of(Kind::handled);
+  StoreWriter ids = record_of(DedupRecord::handled);
   bool has_ids = false;
   for (const auto& [id, reply] : handled_) {
     if (reply.empty()) {
@@ -202,12 +203,12 @@ Status FileDedupStore::compact_if_due() {
   MUSTER_TRY_OK(journal_->rewrite([this](const Journal::Write& write_record) -> Status {
     MUSTER_TRY_OK(journal_->read([&](std::span<const std::byte> record) -> Status {
       StoreReader reader(record);
-      const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
-      if (kind == Kind::past) return write_record(record);
-      if (kind != Kind::effect && kind != Kind::answer) return ok();
+      const auto kind = static_cast<DedupRecord>(reader.number<std::uint8_t>());
+      if (kind == DedupRecord::past) return write_record(record);
+      if (kind != DedupRecord::effect && kind != DedupRecord::answer) return ok();
       static_cast<void>(read_handled(reader));
-      if (kind == Kind::answer) reader.bytes(reader.number<std::uint64_t>());
-      StoreWriter past = record_of(Kind::past);
+      if (kind == DedupRecord::answer) reader.bytes(reader.number<std::uint64_t>());
+      StoreWriter past = record_of(DedupRecord::past);
       past.bytes(reader.rest());
       return write_record(past.written());
     }));
@@ -220,7 +221,7 @@ Status FileDedupStore::compact_if_due() {
 Status FileDedupStore::compact(std::span<const std::byte> snapshot) {
   const std::scoped_lock lock(mutex_);
   MUSTER_TRY_OK(journal_->rewrite([&](const Journal::Write& write_record) -> Status {
-    StoreWriter past = record_of(Kind::past);
+    StoreWriter past = record_of(DedupRecord::past);
     past.bytes(snapshot);
     MUSTER_TRY_OK(write_record(past.written()));
     return write_handled(write_record);

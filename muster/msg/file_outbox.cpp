@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
 // The numbers stand in files: append, never renumber.
-enum class Kind : std::uint8_t { added = 1, removed = 2 };
+enum class OutboxRecord : std::uint8_t { added = 1, removed = 2 };
 
 StoreWriter record_of(const StoredMessage& stored) {
   StoreWriter writer;
-  writer.number(static_cast<std::uint8_t>(Kind::added));
+  writer.number(static_cast<std::uint8_t>(OutboxRecord::added));
   writer.text(stored.destination);
   const auto since =
       stored.deadline ? stored.deadline->time_since_epoch() : system_clock::duration();
@@ -41,7 +41,7 @@ std::optional<StoredMessage> read_stored(StoreReader& reader) {
   return stored;
 }
 
-const Error kDamaged(Code::invalid, "open an outbox: a record is damaged");
+const Error kDamagedOutbox(Code::invalid, "open an outbox: a record is damaged");
 
 }  // namespace
 
@@ -50,12 +50,12 @@ Result<std::unique_ptr<FileOutbox>> FileOutbox::open(const std::string& path,
   std::unique_ptr<FileOutbox> outbox(new FileOutbox(options));
   const auto on_record = [&](std::span<const std::byte> record) -> Status {
     StoreReader reader(record);
-    if (static_cast<Kind>(reader.number<std::uint8_t>()) == Kind::removed) {
+    if (static_cast<OutboxRecord>(reader.number<std::uint8_t>()) == OutboxRecord::removed) {
       while (!reader.empty()) outbox->sizes_.erase(reader.id());
       return ok();
     }
     std::optional<StoredMessage> stored = read_stored(reader);
-    if (!stored) return kDamaged;
+    if (!stored) return kDamagedOutbox;
     outbox->sizes_.emplace(stored->message.head.message, record.size());
     outbox->found_.push_back(*std::move(stored));
     return ok();
@@ -74,7 +74,7 @@ Result<std::vector<StoredMessage>> FileOutbox::load() { return std::exchange(fou
 Status FileOutbox::write(std::span<const StoredMessage> added, std::span<const MessageId> removed) {
   if (!removed.empty()) {
     StoreWriter writer;
-    writer.number(static_cast<std::uint8_t>(Kind::removed));
+    writer.number(static_cast<std::uint8_t>(OutboxRecord::removed));
     for (const MessageId& id : removed) writer.id(id);
     MUSTER_TRY_OK(journal_->append(writer.written()));
     for (const MessageId& id : removed) {
@@ -98,7 +98,8 @@ Status FileOutbox::compact_if_due() {
   return journal_->rewrite([this](const Journal::Write& write_record) {
     return journal_->read([&](std::span<const std::byte> record) -> Status {
       StoreReader reader(record);
-      if (static_cast<Kind>(reader.number<std::uint8_t>()) != Kind::added) return ok();
+      if (static_cast<OutboxRecord>(reader.number<std::uint8_t>()) != OutboxRecord::added)
+        return ok();
       const std::optional<StoredMessage> stored = read_stored(reader);
       if (!stored || !sizes_.contains(stored->message.head.message)) return ok();
       return write_record(record);

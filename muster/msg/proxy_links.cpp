@@ -10,7 +10,6 @@
 namespace muster::msg::internal {
 namespace {
 
-using Kind = ProxyEvent::Kind;
 using wire::Value;
 
 const std::string* text_of(const Value& body, std::string_view key) {
@@ -109,14 +108,14 @@ void ProxyCore::introduction_came(PeerLink& link, const MessageHead& head,
   if (type == nullptr || group == nullptr || *group != options_.group || member.name.empty() ||
       member.name == self_.name || member.incarnation == 0) {
     ++counters_.refused;
-    tell({.kind = Kind::refused,
+    tell({.kind = ProxyEvent::Kind::refused,
           .peer = peer.name,
           .text = "it introduced itself as nobody of this group"});
     return drop_link(link);
   }
   if (number_of(*body, "fenced") > self_.incarnation && self_.incarnation != 0) {
     const Error why(Code::invalid, "fenced: a younger incarnation bears this name");
-    tell({.kind = Kind::fenced, .peer = peer.name, .text = why.message()});
+    tell({.kind = ProxyEvent::Kind::fenced, .peer = peer.name, .text = why.message()});
     return end_with(why);
   }
   bind(link, member);
@@ -158,7 +157,8 @@ void ProxyCore::bind(PeerLink& link, const Member& member) {
   link.names = Names(record.member.name, self_.name);
   link.is_introduced = true;
   record.presence = Presence::here;
-  tell({.kind = std::exchange(there.was_here, true) ? Kind::returned : Kind::joined,
+  tell({.kind = std::exchange(there.was_here, true) ? ProxyEvent::Kind::returned
+                                                    : ProxyEvent::Kind::joined,
         .peer = member.name});
   presence_changed();
   if (link.has_introduced) begin(link);
@@ -250,7 +250,7 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   const std::string& name = record.member.name;
   if (lost > 0) {
     counters_.dropped += lost;
-    tell({.kind = Kind::dropped,
+    tell({.kind = ProxyEvent::Kind::dropped,
           .peer = name,
           .text = "they waited in a link that broke",
           .count = lost});
@@ -260,7 +260,7 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   sessions_changed();
   if (record.presence != Presence::here || is_leaving_ || end_) return;
   record.presence = Presence::connecting;
-  tell({.kind = Kind::link_broke, .peer = name, .text = why.message()});
+  tell({.kind = ProxyEvent::Kind::link_broke, .peer = name, .text = why.message()});
   presence_changed();
   if (self_.id < record.member.id) {
     loop_.start(there.redial, loop_.now() + there.backoff.next(options_.random()));

@@ -9,13 +9,11 @@
 
 namespace muster::msg::internal {
 
-using Kind = ProxyEvent::Kind;
-
 void ProxyCore::on_admitted(const Member& self) {
   const bool is_new = self.incarnation != self_.incarnation;
   self_.incarnation = self.incarnation;
   if (!std::exchange(is_admitted_, true)) admitted_at_ = loop_.now();
-  if (std::exchange(is_registry_away_, false)) tell({.kind = Kind::registry_back});
+  if (std::exchange(is_registry_away_, false)) tell({.kind = ProxyEvent::Kind::registry_back});
   // Those who have heard another incarnation, or none, hear this one.
   for (const auto& stranger : strangers_) {
     if (stranger->link->is_up() && (is_new || !stranger->has_introduced)) introduce(*stranger);
@@ -55,7 +53,7 @@ void ProxyCore::on_left(const Member& member) {
 // What it said before may still be under way; the link's end comes after it.
 void ProxyCore::said_goodbye(PeerRecord& record) {
   if (std::exchange(record.presence, Presence::left) == Presence::left) return;
-  tell({.kind = Kind::left, .peer = record.member.name});
+  tell({.kind = ProxyEvent::Kind::left, .peer = record.member.name});
   presence_changed();
 }
 
@@ -93,7 +91,7 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
     forget_arrivals(record);
   }
   if (was_gone) return;
-  tell({.kind = presence == Presence::left ? Kind::left : Kind::lost,
+  tell({.kind = presence == Presence::left ? ProxyEvent::Kind::left : ProxyEvent::Kind::lost,
         .peer = record.member.name,
         .text = why.message()});
   presence_changed();
@@ -126,12 +124,12 @@ void ProxyCore::forget_absent() {
 
 void ProxyCore::on_unreachable(const Error& why) {
   if (std::exchange(is_registry_away_, true)) return;
-  tell({.kind = Kind::registry_unreachable, .text = why.describe()});
+  tell({.kind = ProxyEvent::Kind::registry_unreachable, .text = why.describe()});
 }
 
 void ProxyCore::on_ended(Error why) {
   membership_.reset();
-  if (why.code() == Code::invalid) tell({.kind = Kind::fenced, .text = why.message()});
+  if (why.code() == Code::invalid) tell({.kind = ProxyEvent::Kind::fenced, .text = why.message()});
   end_with(why);
 }
 
@@ -203,14 +201,14 @@ void ProxyCore::presence_changed() {
   is_below_minimum_ = !is_met;
   if (is_met) {
     loop_.stop(minimum_timer_);
-    return tell({.kind = Kind::enough_peers});
+    return tell({.kind = ProxyEvent::Kind::enough_peers});
   }
   loop_.start(minimum_timer_, loop_.now() + options_.minimum_deadline);
-  tell({.kind = Kind::too_few_peers, .text = missing_of(options_.minimum)});
+  tell({.kind = ProxyEvent::Kind::too_few_peers, .text = missing_of(options_.minimum)});
 }
 
 void ProxyCore::minimum_missed() {
-  tell({.kind = Kind::minimum_missed, .text = missing_of(options_.minimum)});
+  tell({.kind = ProxyEvent::Kind::minimum_missed, .text = missing_of(options_.minimum)});
   if (options_.on_too_few != nullptr) is_decision_due_.store(true, std::memory_order_relaxed);
 }
 

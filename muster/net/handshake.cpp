@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "muster/net/invalid.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::net {
@@ -30,8 +31,6 @@ constexpr std::size_t kMaxReason = 200;
 constexpr std::string_view kSalt = "muster link";
 constexpr std::string_view kClientLabel = "muster link 1: the client's proof";
 constexpr std::string_view kServerLabel = "muster link 1: the server's proof";
-
-Error invalid(std::string why) { return {Code::invalid, std::move(why)}; }
 
 // Says nothing that a guesser could use.
 Error tokens_differ() { return invalid("the tokens differ"); }

@@ -5,13 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "muster/net/invalid.h"
 #include "muster/net/link.h"
 #include "muster/net/link_shared.h"
 
 namespace muster::net {
 namespace {
-
-Error invalid(std::string why) { return {Code::invalid, std::move(why)}; }
 
 Lane lane_of(const LinkHead& head) { return {head.channel, head.priority}; }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "muster/net/invalid.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::net {
@@ -12,8 +13,6 @@ namespace {
 
 // In the list of sizes, beside a part that rides along.
 constexpr std::uint64_t kRides = std::uint64_t{1} << 63;
-
-Error invalid(std::string why) { return {Code::invalid, std::move(why)}; }
 
 }  // namespace
 

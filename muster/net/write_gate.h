@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <utility>
 
 #include "muster/base/clock.h"
 
@@ -25,10 +26,16 @@ class WriteGate {
   // before they are held back.
   static constexpr int kFree = 2;
 
+  explicit WriteGate(Duration quiet = kQuiet) : quiet_(quiet) {}
+
+  // There is something new to write while nothing is held back, and it answers
+  // what was read: it is written at once, whatever the time.
+  bool answers() { return std::exchange(is_answering_, false); }
+
   // There is something new to write while nothing is held back. False: hold
   // it back, and ask the loop to call again.
   bool may_write(TimePoint now) {
-    const bool is_quick = now - last_ < kQuiet;
+    const bool is_quick = now - last_ < quiet_;
     last_ = now;
     run_ = is_quick ? run_ + 1 : 0;
     is_holding_ = run_ > kFree;
@@ -42,14 +49,19 @@ class WriteGate {
   }
 
   // The peer sent something: whoever answers is not one who sends and sends.
-  void was_read() { run_ = 0; }
+  void was_read() {
+    run_ = 0;
+    is_answering_ = true;
+  }
 
   bool is_holding() const { return is_holding_; }
 
  private:
+  Duration quiet_;
   TimePoint last_{};
   int run_ = 0;  // Sends that followed each other quickly.
   bool is_holding_ = false;
+  bool is_answering_ = false;
 };
 
 }  // namespace muster::net

@@ -60,5 +60,15 @@ TEST(WriteGate, NeverHoldsBackOneWhoAnswersWhatIsRead) {
   }
 }
 
+TEST(WriteGate, AnAnswerNeedsNoLookAtTheClockButWhatFollowsItDoes) {
+  WriteGate gate;
+  EXPECT_FALSE(gate.answers());
+
+  gate.was_read();
+
+  EXPECT_TRUE(gate.answers());
+  EXPECT_FALSE(gate.answers());
+}
+
 }  // namespace
 }  // namespace muster::net

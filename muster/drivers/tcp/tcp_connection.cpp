@@ -30,7 +30,7 @@ TcpConnection::TcpConnection(TcpShared& shared, net::Address peer)
       peer_(std::move(peer)),
       reader_(shared.pool, kMaxBody),
       queue_(shared.pool),
-      held_(*this, &TcpConnection::write_held),
+      gathering_(shared.loop, *this, &TcpConnection::write_held),
       room_(*this, &TcpConnection::tell_room),
       more_(*this, &TcpConnection::read_more),
       again_(*this, &TcpConnection::start_dialing),
@@ -128,7 +128,7 @@ Status TcpConnection::send(wire::Frame& frame) {
     wants_room_ = true;
     return Error(Code::overloaded, "the connection's queue is full");
   }
-  shared_.loop.flush_later(*this);
+  if (!gathering_.holds(queue_.bytes())) shared_.loop.flush_later(*this);
   return ok();
 }
 
@@ -151,19 +151,10 @@ net::Peer TcpConnection::peer() const {
 
 void TcpConnection::flush() {
   if (state_ != State::open || is_blocked_ || queue_.empty()) return;
-  if (gate_.is_holding()) {
-    if (queue_.bytes() < WriteGate::kBatch) return;
-    gate_.release(shared_.loop.now());
-    shared_.loop.take_back(held_);
-  } else if (!gate_.may_write(shared_.loop.now())) {
-    return shared_.loop.flush_soon(held_);
-  }
-  write();
+  if (gathering_.may_write(queue_.bytes())) write();
 }
 
 void TcpConnection::write_held() {
-  if (!gate_.is_holding()) return;
-  gate_.release(shared_.loop.now());
   if (!is_blocked_) write();
 }
 
@@ -242,7 +233,7 @@ bool TcpConnection::read() {
     any = true;
     if (got.state != Transfer::State::moved || got.bytes < asked) break;
   }
-  if (any) gate_.was_read();
+  if (any) gathering_.was_read();
   if (state_ == State::open && stream_->has_more()) shared_.loop.flush_soon(more_);
   return any;
 }
@@ -302,7 +293,7 @@ void TcpConnection::end(Error why) {
   reader_.stop();
   shared_.poller.forget(*this);
   shared_.loop.forget(*this);
-  shared_.loop.forget(held_);
+  gathering_.stop();
   shared_.loop.forget(room_);
   shared_.loop.forget(more_);
   shared_.loop.forget(again_);

@@ -17,7 +17,7 @@
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
 #include "muster/net/flush_call.h"
-#include "muster/net/write_gate.h"
+#include "muster/net/gathering.h"
 
 namespace muster::drivers::tcp {
 
@@ -85,10 +85,9 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   std::unique_ptr<Stream> stream_;
   FrameReader reader_;
   WriteQueue queue_;
-  WriteGate gate_;
+  net::Gathering<TcpConnection> gathering_;
   Heat heat_;
-  Call held_;    // Due soon: writes what the gate held back.
-  Call room_;    // The same: tells the sink that there is room.
+  Call room_;    // Due soon: tells the sink that there is room.
   Call more_;    // The same: reads what the stream has without the socket.
   Call again_;   // The same: dials once more.
   Call ending_;  // Due at the end of the turn: tells it that it is over.

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Messages before others get their turn.
-constexpr int kReadsInARow = 64;
+constexpr int kEventsInARow = 64;
 // A suspect is looked for after 1, 2, 4, ... milliseconds, this often.
 constexpr int kLooks = 8;
 constexpr std::size_t kMostLosses = 256;
@@ -182,7 +182,7 @@ void Station::pump() {
 
 // True if there is no more.
 bool Station::read_some() {
-  for (int i = 0; i < kReadsInARow && watching_ >= 0; ++i) {
+  for (int i = 0; i < kEventsInARow && watching_ >= 0; ++i) {
     if (!socket_.receive(parts_)) return true;
     take(parts_);
   }

@@ -10,7 +10,7 @@ ZmqConnection::ZmqConnection(ZmqShared& shared, net::Peer peer)
     : shared_(shared),
       peer_(std::move(peer)),
       reader_(shared.pool),
-      held_(*this, &ZmqConnection::write_held),
+      gathering_(shared.loop, *this, &ZmqConnection::write_held),
       room_(*this, &ZmqConnection::tell_room),
       ending_(*this, &ZmqConnection::tell_end) {}
 
@@ -33,7 +33,7 @@ Status ZmqConnection::send(wire::Frame& frame) {
     return Error(Code::overloaded, "the connection's queue is full");
   }
   queue_.push(frame);
-  shared_.loop.flush_later(*this);
+  if (!gathering_.holds(queue_.bytes())) shared_.loop.flush_later(*this);
   return ok();
 }
 
@@ -48,19 +48,10 @@ Result<WritableBuffer> ZmqConnection::allocate(std::size_t size) {
 
 void ZmqConnection::flush() {
   if (state_ != State::open || is_blocked_ || queue_.empty()) return;
-  if (gate_.is_holding()) {
-    if (queue_.bytes() < net::WriteGate::kBatch) return;
-    gate_.release(shared_.loop.now());
-    shared_.loop.take_back(held_);
-  } else if (!gate_.may_write(shared_.loop.now())) {
-    return shared_.loop.flush_soon(held_);
-  }
-  write();
+  if (gathering_.may_write(queue_.bytes())) write();
 }
 
 void ZmqConnection::write_held() {
-  if (!gate_.is_holding()) return;
-  gate_.release(shared_.loop.now());
   if (state_ == State::open && !is_blocked_) write();
 }
 
@@ -96,7 +87,7 @@ void ZmqConnection::tell_room() {
 
 void ZmqConnection::take(std::span<Message> parts) {
   if (state_ == State::ended) return;
-  gate_.was_read();
+  gathering_.was_read();
   const Result<PacketKind> kind = kind_of(parts.front().bytes());
   if (!kind) return refuse(kind.error());
   switch (*kind) {
@@ -135,7 +126,7 @@ void ZmqConnection::end(Error why) {
   why_ = std::move(why);
   reader_.stop();
   shared_.loop.forget(*this);
-  shared_.loop.forget(held_);
+  gathering_.stop();
   shared_.loop.forget(room_);
   queue_.clear();
   if (line_) line_->leave();

@@ -14,7 +14,7 @@
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
 #include "muster/net/flush_call.h"
-#include "muster/net/write_gate.h"
+#include "muster/net/gathering.h"
 
 namespace muster::drivers::zmq {
 
@@ -80,9 +80,8 @@ class ZmqConnection final : public net::Connection, loop::Flusher {
   std::unique_ptr<Line> line_;
   PacketReader reader_;
   PacketQueue queue_;
-  net::WriteGate gate_;
-  Call held_;    // Due soon: writes what the gate held back.
-  Call room_;    // The same: tells the sink that there is room.
+  net::Gathering<ZmqConnection> gathering_;
+  Call room_;    // Due soon: tells the sink that there is room.
   Call ending_;  // Due at the end of the turn: tells it that it is over.
   std::optional<Error> why_;
   State state_ = State::waiting;

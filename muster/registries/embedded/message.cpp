@@ -7,8 +7,8 @@
 namespace muster::registries::embedded {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4745524D;  // "MREG" in memory order.
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint32_t kMessageMagic = 0x4745524D;  // "MREG" in memory order.
+constexpr std::uint8_t kMessageVersion = 1;
 
 enum Flag : std::uint8_t { kRemote = 1, kComplete = 2 };
 
@@ -48,8 +48,8 @@ Status check_content(const Message& message) {
 
 std::vector<std::byte> encode(const Message& message) {
   FieldWriter out;
-  out.number(kMagic);
-  out.number(kVersion);
+  out.number(kMessageMagic);
+  out.number(kMessageVersion);
   out.number(message.kind);
   out.number(static_cast<std::uint8_t>((message.is_remote ? kRemote : 0) |
                                        (message.is_complete ? kComplete : 0)));
@@ -64,8 +64,8 @@ std::vector<std::byte> encode(const Message& message) {
 Result<Message> decode(std::span<const std::byte> bytes) {
   if (bytes.size() > kMaxMessage) return not_a_message("too long");
   FieldReader in(bytes);
-  if (in.number<std::uint32_t>() != kMagic) return not_a_message("it does not begin as one");
-  if (in.number<std::uint8_t>() != kVersion) {
+  if (in.number<std::uint32_t>() != kMessageMagic) return not_a_message("it does not begin as one");
+  if (in.number<std::uint8_t>() != kMessageVersion) {
     return Error(Code::unsupported,
                  "the registry speaks another version; run the same Muster everywhere");
   }

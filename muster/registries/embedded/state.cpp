@@ -7,10 +7,10 @@
 namespace muster::registries::embedded {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x5249444D;  // "MDIR" in memory order.
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kFileMagic = 0x5249444D;  // "MDIR" in memory order.
+constexpr std::uint32_t kFileVersion = 1;
 
-enum Flag : std::uint32_t { kPresent = 1, kRemote = 2 };
+enum FileFlag : std::uint32_t { kIsPresent = 1, kIsRemote = 2 };
 
 Error not_a_state() {
   return Error(Code::invalid, "read who was there: the file is broken or of another version");
@@ -19,8 +19,8 @@ Error not_a_state() {
 Entry read_entry(FieldReader& in) {
   Entry entry;
   const auto flags = in.number<std::uint32_t>();
-  entry.is_present = (flags & kPresent) != 0;
-  entry.is_remote = (flags & kRemote) != 0;
+  entry.is_present = (flags & kIsPresent) != 0;
+  entry.is_remote = (flags & kIsRemote) != 0;
   entry.pid = in.number<std::int32_t>();
   entry.lease = std::chrono::milliseconds(in.number<std::uint32_t>());
   entry.member = in.member();
@@ -36,12 +36,12 @@ bool is_sound(const Entry& entry) {
 
 std::vector<std::byte> encode_state(const DirectoryState& state) {
   FieldWriter out;
-  out.number(kMagic);
-  out.number(kVersion);
+  out.number(kFileMagic);
+  out.number(kFileVersion);
   out.number(state.floor);
   out.number(static_cast<std::uint32_t>(state.entries.size()));
   for (const Entry& entry : state.entries) {
-    out.number((entry.is_present ? kPresent : 0U) | (entry.is_remote ? kRemote : 0U));
+    out.number((entry.is_present ? kIsPresent : 0U) | (entry.is_remote ? kIsRemote : 0U));
     out.number(static_cast<std::int32_t>(entry.pid));
     out.number(static_cast<std::uint32_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(entry.lease).count()));
@@ -52,7 +52,7 @@ std::vector<std::byte> encode_state(const DirectoryState& state) {
 
 Result<DirectoryState> decode_state(std::span<const std::byte> bytes) {
   FieldReader in(bytes);
-  if (in.number<std::uint32_t>() != kMagic || in.number<std::uint32_t>() != kVersion) {
+  if (in.number<std::uint32_t>() != kFileMagic || in.number<std::uint32_t>() != kFileVersion) {
     return not_a_state();
   }
   DirectoryState state;

@@ -13,6 +13,7 @@ namespace muster::bench {
 
 inline constexpr std::size_t kPage = 4096;
 inline constexpr std::size_t kLargeBody = std::size_t{64} << 20;
+inline constexpr std::size_t kHugeBody = std::size_t{256} << 20;
 
 // Touches every page and writes the pattern; once per buffer.
 void fill_body(std::span<std::byte> body);

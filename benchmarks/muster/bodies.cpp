@@ -63,16 +63,35 @@ Report copied(const Options& options, const Way& way) {
   return report;
 }
 
+// What a body finds at the other end.
+enum class Receiver : std::uint8_t { awake, asleep };
+
+// Small messages to and fro until both ends are awake: who had to be woken sleeps
+// again at first, since whoever woke it may need its processor.
+void knock(Node& node) {
+  constexpr std::int64_t kAwake = 10'000;
+  for (int tries = 0; tries < 100; ++tries) {
+    const std::int64_t start = now_ns();
+    send_arrival(node, {});
+    receive_arrival(node);
+    if (now_ns() - start < kAwake) return;
+  }
+}
+
 // The receiver of bodies that were made in the arena. Says when each was
 // there, and how long reading all of it took.
 void read_in_place(Notice& bound, bool read_all) {
   Node node(kShm);
   bound.post(node.listen());
   node.wait_until_up();
-  for (std::uint64_t number = 0;; ++number) {
+  for (std::uint64_t number = 0;;) {
     const Buffer body = node.receive();
     const std::int64_t arrived = now_ns();
     if (body.empty()) break;
+    if (body.size() == sizeof(Arrival)) {
+      send_arrival(node, {});
+      continue;
+    }
     if (read_all) {
       read_body(body.bytes(), number);
       send_arrival(node, {number, now_ns() - arrived});
@@ -80,13 +99,15 @@ void read_in_place(Notice& bound, bool read_all) {
       verify_body(body.bytes(), number);
       send_arrival(node, {number, arrived});
     }
+    ++number;
   }
   node.close();
 }
 
 // Calls `sample(sent at, arrival)` for each body of `size` bytes.
 template <class Sample>
-void pass_bodies(const Options& options, std::size_t size, bool read_all, Sample sample) {
+void pass_bodies(const Options& options, std::size_t size, Receiver state, bool read_all,
+                 Sample sample) {
   const Shared<Notice> bound;
   Process receiver([&] { read_in_place(*bound, read_all); });
   {
@@ -100,6 +121,7 @@ void pass_bodies(const Options& options, std::size_t size, bool read_all, Sample
       if (number < kWarm) fill_body(body.bytes());
       stamp_body(body.bytes(), number);
       Buffer frozen = std::move(body).freeze();
+      if (state == Receiver::awake) knock(node);
       const std::int64_t start = now_ns();
       node.send(std::move(frozen));
       const Arrival arrival = receive_arrival(node);
@@ -112,9 +134,9 @@ void pass_bodies(const Options& options, std::size_t size, bool read_all, Sample
   receiver.join();
 }
 
-Report handover(const Options& options, std::size_t size) {
+Report handover(const Options& options, std::size_t size, Receiver state) {
   Samples samples(10'000);
-  pass_bodies(options, size, false, [&](std::int64_t start, const Arrival& arrival) {
+  pass_bodies(options, size, state, false, [&](std::int64_t start, const Arrival& arrival) {
     samples.add(arrival.at_ns - start);
   });
   return {samples.percentile(0.5) / 1e3, "us", true, {{"p99", samples.percentile(0.99) / 1e3}}};
@@ -132,15 +154,21 @@ Report tls_large(const Options& options) { return copied(options, kTls); }
 
 Report shm_inplace(const Options& options) {
   Samples samples(1'000);
-  pass_bodies(options, kLargeBody, true, [&](std::int64_t, const Arrival& arrival) {
-    samples.add(arrival.at_ns);  // Here: how long the reading took.
-  });
+  pass_bodies(options, kLargeBody, Receiver::asleep, true,
+              [&](std::int64_t, const Arrival& arrival) {
+                samples.add(arrival.at_ns);  // Here: how long the reading took.
+              });
   return {samples.percentile(0.5) / 1e6, "ms", true, {}};
 }
 
-Report shm_handover_64k(const Options& options) { return handover(options, std::size_t{64} << 10); }
+Report shm_handover_64k(const Options& options) {
+  return handover(options, std::size_t{64} << 10, Receiver::awake);
+}
 Report shm_handover_256m(const Options& options) {
-  return handover(options, std::size_t{256} << 20);
+  return handover(options, kHugeBody, Receiver::awake);
+}
+Report shm_handover_asleep(const Options& options) {
+  return handover(options, kHugeBody, Receiver::asleep);
 }
 
 }  // namespace muster::bench::ours

@@ -14,6 +14,7 @@ Report tcp_stream(const Options& options);
 Report shm_inplace(const Options& options);
 Report shm_handover_64k(const Options& options);
 Report shm_handover_256m(const Options& options);
+Report shm_handover_asleep(const Options& options);
 Report shm_copied(const Options& options);
 Report shm_noptrace(const Options& options);
 Report tcp_large(const Options& options);

@@ -15,6 +15,7 @@ constexpr Case kCases[] = {
     {"shm.large.inplace", shm_inplace},
     {"shm.handover.64K", shm_handover_64k},
     {"shm.handover.256M", shm_handover_256m},
+    {"shm.handover.asleep", shm_handover_asleep},
     {"shm.large.copied", shm_copied},
     {"shm.large.noptrace", shm_noptrace},
     {"tcp.large", tcp_large},

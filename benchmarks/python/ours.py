@@ -74,12 +74,26 @@ def take_arrays(folder: str, name: str, look: Any) -> None:
         for message in proxy.receive():
             if message.tag == "stop":
                 return
+            if message.tag == "knock":
+                proxy.reply(message)
+                continue
             # With each message the array of the one before is let go.
             look(message.body["array"], message.body["number"])
             proxy.reply(message, clock())
 
 
-def arrays(folder: str, seconds: float, size: int, mark: Any, look: Any, unit: str) -> Sample:
+def knock(proxy: muster.Proxy) -> None:
+    """Small messages to and fro until both ends are awake."""
+    for _ in range(100):
+        begin = clock()
+        proxy.send("knock", "receiver")
+        if clock() - begin < 50e-6:
+            return
+
+
+def arrays(
+    folder: str, seconds: float, size: int, mark: Any, look: Any, unit: str, awake: bool = False
+) -> Sample:
     with Children() as children:
         children.start(take_arrays, folder, "receiver", look)
         with join(folder, "sender", "receiver") as proxy:
@@ -87,6 +101,8 @@ def arrays(folder: str, seconds: float, size: int, mark: Any, look: Any, unit: s
             def hand_over(number: int) -> tuple[float, float]:
                 array = muster.empty(size // 8)
                 mark(array, number)
+                if awake:
+                    knock(proxy)
                 begin = clock()
                 answer = proxy.send("array", "receiver", {"array": array, "number": number}, 30)
                 return begin, answer.body
@@ -97,7 +113,7 @@ def arrays(folder: str, seconds: float, size: int, mark: Any, look: Any, unit: s
 
 
 def handovers(folder: str, seconds: float, size: int) -> Sample:
-    return arrays(folder, seconds, size, work.stamp, work.read_stamp, "us")
+    return arrays(folder, seconds, size, work.stamp, work.read_stamp, "us", awake=True)
 
 
 def broadcast(folder: str, seconds: float) -> Sample:

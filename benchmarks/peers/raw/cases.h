@@ -8,6 +8,7 @@ namespace muster::bench::raw {
 Report shm_awake(const Options& options);
 Report shm_parked(const Options& options);
 Report shm_inplace(const Options& options);
+Report shm_handover_asleep(const Options& options);
 Report tcp_awake(const Options& options);
 Report tcp_parked(const Options& options);
 Report tcp_large(const Options& options);

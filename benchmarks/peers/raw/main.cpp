@@ -6,10 +6,15 @@ namespace muster::bench::raw {
 namespace {
 
 constexpr Case kCases[] = {
-    {"shm.rtt.awake", shm_awake},       {"shm.rtt.parked", shm_parked},
-    {"shm.large.inplace", shm_inplace}, {"tcp.rtt.awake", tcp_awake},
-    {"tcp.rtt.parked", tcp_parked},     {"tcp.large", tcp_large},
-    {"memory.copy", memory_copy},       {"memory.read", memory_read},
+    {"shm.rtt.awake", shm_awake},
+    {"shm.rtt.parked", shm_parked},
+    {"shm.large.inplace", shm_inplace},
+    {"tcp.rtt.awake", tcp_awake},
+    {"tcp.rtt.parked", tcp_parked},
+    {"tcp.large", tcp_large},
+    {"memory.copy", memory_copy},
+    {"memory.read", memory_read},
+    {"shm.handover.asleep", shm_handover_asleep},
 };
 
 }  // namespace

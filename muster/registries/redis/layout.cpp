@@ -23,7 +23,7 @@ std::string lease_key(const msg::JoinRequest& request) {
 std::string type_key(const msg::JoinRequest& request) {
   return request.group + ":" + request.self.type;
 }
-std::string milliseconds(Duration duration) {
+std::string in_milliseconds(Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
@@ -95,7 +95,7 @@ Command announce_command(const msg::JoinRequest& request) {
           self.type,
           self.id.to_string(),
           std::to_string(self.incarnation),
-          milliseconds(request.lease),
+          in_milliseconds(request.lease),
           encode_record(self),
           news_channel(request.group),
           request.group};
@@ -128,7 +128,7 @@ Command roll_command(const std::string& group, Duration lease) {
           own(group, "heard"),
           own(group, "calm"),
           group,
-          milliseconds(lease),
+          in_milliseconds(lease),
           news_channel(group)};
 }
 

@@ -23,6 +23,10 @@ Result<WritableBuffer> Communicator::allocate(std::size_t bytes) {
 
 void Communicator::introduce(const Buffer& memory) { core_->fabric().introduce(memory); }
 
+bool Communicator::is_read_in_place(std::span<const std::byte> bytes) const {
+  return core_->crew_now()->find_own(bytes.data(), bytes.size()).has_value();
+}
+
 std::vector<Rank> Communicator::lost() const { return core_->lost(); }
 std::vector<Rank> Communicator::waiting_for() const { return core_->waiting_for(); }
 std::uint64_t Communicator::completed() const { return core_->completed(); }

@@ -99,6 +99,8 @@ class Communicator {
   Result<WritableBuffer> allocate(std::size_t bytes);
   // So do they, from now on, with memory of Runtime::allocate(). Other memory stays as it is.
   void introduce(const Buffer& memory);
+  // True if they do with these bytes: what is not so is copied, or read from this process.
+  bool is_read_in_place(std::span<const std::byte> bytes) const;
 
   // ---- Operations. In place: where input and output are the same memory, or
   // the smaller is the rank's own block of the larger.

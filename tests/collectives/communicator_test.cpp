@@ -121,6 +121,22 @@ std::vector<float> touchy(Rank rank, std::size_t count) {
   return numbers;
 }
 
+TEST(Memory, OfADriverIsReadInPlaceOnceItWasIntroduced) {
+  LocalRanks ranks(Way::shm, 3);
+  const WritableBuffer own = *ranks[0].allocate(100'000);
+  EXPECT_TRUE(ranks[0].is_read_in_place(own.bytes()));
+  // More than there is room for in the segment that is known by now.
+  WritableBuffer other = *ranks.allocate(std::size_t{100} << 20);
+  EXPECT_FALSE(ranks[0].is_read_in_place(other.bytes()));
+  const std::span<const std::byte> bytes = other.bytes();
+
+  const Buffer kept = std::move(other).freeze();
+  ranks[0].introduce(kept);
+
+  EXPECT_TRUE(ranks[0].is_read_in_place(bytes));
+  EXPECT_FALSE(ranks[0].is_read_in_place(std::as_bytes(std::span("private"))));
+}
+
 // What four ranks make of them; the first of them is late by `delays`.
 std::vector<std::vector<float>> sums_of(Way way, bool is_arena, int delays) {
   LocalRanks ranks(way, 4, [](auto& options) { options.manners.reproducible = true; });

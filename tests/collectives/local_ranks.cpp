@@ -64,6 +64,11 @@ LocalRanks::~LocalRanks() {
   drivers_.clear();
 }
 
+Result<WritableBuffer> LocalRanks::allocate(std::size_t bytes) {
+  const loop::Turn turn(*loop_);
+  return drivers_.front()->allocate(bytes);
+}
+
 CommunicatorOptions LocalRanks::options(Rank size, Rank rank) {
   CommunicatorOptions options;
   options.name = "local";

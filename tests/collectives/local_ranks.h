@@ -37,6 +37,8 @@ class LocalRanks {
   // Options for a rank of the same name: a newcomer.
   CommunicatorOptions options(Rank size, Rank rank);
   loop::Loop& loop() { return *loop_; }
+  // Memory of the driver, of which no communicator knows.
+  Result<WritableBuffer> allocate(std::size_t bytes);
 
   // Runs `body` for every rank at once, each on a thread of its own.
   void run(const std::function<void(Rank, Communicator&)>& body);

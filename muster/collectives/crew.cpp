@@ -41,6 +41,8 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
       const auto& in = peers_[peer].operations.in;
       if (!in.empty()) notice_mismatch(peer, in.front());
     }
+    // What is shared has no place of its own; others have to say first where it is.
+    if (what.deed == Deed::share || what.deed == Deed::all_share) resume_messages();
   } else {
     inside_.store(number_, std::memory_order_release);
   }

@@ -98,6 +98,10 @@ class Crew {
   // A send was of a copy: nobody has to wait for it.
   void note_copied(Rank to) { sent_.push_back({nullptr, to}); }
   bool has_unsettled(std::size_t but = 0) const;
+  // What came for this operation before it had begun may come now: its places are known.
+  void resume_messages();
+  // Lets messages under way go on, without waiting.
+  void move_messages() { loop_.run_ready(); }
   // The so-many-th send of this operation has been let go.
   bool is_settled(std::size_t index) const { return sent_[index].is_settled(); }
 
@@ -150,6 +154,8 @@ class Crew {
   // ---- From the fabric, under the baton.
 
   bool take(Seat& seat, const Note& note, wire::Frame& frame);
+  // False for a message of an operation that this rank has not begun.
+  bool is_ready_for(const Note& note) const;
   // Where the bytes of a message belong, if that is known and free.
   WritableBuffer place(Seat& seat, const Note& note, std::uint64_t size);
   void lose(Seat& seat);

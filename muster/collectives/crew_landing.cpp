@@ -33,6 +33,17 @@ void Crew::expect(Rank from, std::uint64_t index, std::span<std::byte> memory) {
   peers_[from].landings.push_back({index, memory, nullptr});
 }
 
+bool Crew::is_ready_for(const Note& note) const {
+  return note.kind != NoteKind::data || note.number <= current_number_ || has_trouble();
+}
+
+void Crew::resume_messages() {
+  const loop::Turn turn(loop_);
+  for (const auto& seat : seats_) {
+    if (seat != nullptr && seat->link != nullptr) seat->link->resume();
+  }
+}
+
 WritableBuffer Crew::place(Seat& seat, const Note& note, std::uint64_t size) {
   const std::optional<Rank> from = rank_of(seat);
   if (!from || note.kind != NoteKind::data || has_trouble()) return {};

@@ -225,6 +225,13 @@ void Fabric::room_came(Seat& seat) {
   for (const auto& [context, crew] : crews_) crew->room_came(seat);
 }
 
+bool Fabric::is_ready_for(const Seat& seat, const wire::Head& head) const {
+  Note note;
+  if (seat.lost || !seat.hello || !read_note(head, note)) return true;
+  const auto [first, last] = crews_.equal_range(note.context);
+  return std::all_of(first, last, [&](const auto& one) { return one.second->is_ready_for(note); });
+}
+
 WritableBuffer Fabric::place(Seat& seat, const wire::Head& head, std::uint64_t size) {
   Note note;
   if (seat.lost || !seat.hello || !read_note(head, note)) return {};

@@ -83,6 +83,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   // From seats.
   void seat_up(Seat& seat);
   void message_came(Seat& seat, wire::Frame& frame);
+  bool is_ready_for(const Seat& seat, const wire::Head& head) const;
   WritableBuffer place(Seat& seat, const wire::Head& head, std::uint64_t size);
   void room_came(Seat& seat);
   void seat_closed(Seat& seat, const Error& why);

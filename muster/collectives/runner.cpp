@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t kWindow = std::uint64_t{4} << 20;
 // Messages up to here are copied, so that nobody waits for them to leave.
 constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
+// What is copied at a time while messages are under way.
+constexpr std::uint64_t kPiece = std::uint64_t{256} << 10;
 
 }  // namespace
 
@@ -71,6 +73,7 @@ Status Runner::run(const Plan& plan) {
   Ahead ahead(plan, net::kLargePart / size_of(call_.element), locate, is_settled);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (ahead.is_of_use()) announce(ahead, i);
+    if (i == 0 && !crew_.is_one_host()) crew_.resume_messages();
     MUSTER_TRY_OK(step(plan, plan.steps[i]));
   }
   return finish_up(plan);
@@ -184,11 +187,7 @@ Status Runner::step(const Plan& plan, const Step& step) {
     case Step::Kind::receive_reduce: return receive(step);
     case Step::Kind::settle:
       return crew_.has_unsettled(step.phase) ? crew_.settle(step.phase) : ok();
-    case Step::Kind::copy:
-      if (step.to.count > 0 && at(step.from) != at(step.to)) {
-        collectives::copy(at(step.from), at(step.to), bytes(step.to), stores_for(step));
-      }
-      return ok();
+    case Step::Kind::copy: copy(step); return ok();
     case Step::Kind::reduce: reduce(at(step.to), at(step.from), step); return ok();
     case Step::Kind::finish:
       if (step.to.count > 0) {
@@ -205,6 +204,21 @@ Status Runner::step(const Plan& plan, const Step& step) {
     case Step::Kind::combine: return combine_group(plan, step);
   }
   return ok();
+}
+
+// Where messages are under way they move on between the pieces: the thread that copies
+// is the one that drives them.
+void Runner::copy(const Step& step) {
+  const std::byte* const from = at(step.from);
+  std::byte* const to = at(step.to);
+  const std::uint64_t size = bytes(step.to);
+  if (size == 0 || from == to) return;
+  const Stores stores = size >= kStreamingBytes ? Stores::streaming : Stores::cached;
+  const std::uint64_t most = crew_.is_one_host() ? size : kPiece;
+  for (std::uint64_t done = 0; done < size; done += most) {
+    if (done > 0) crew_.move_messages();
+    collectives::copy(from + done, to + done, std::min(most, size - done), stores);
+  }
 }
 
 void Runner::lend_and_send(const Step& step) {

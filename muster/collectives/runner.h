@@ -65,6 +65,7 @@ class Runner {
   Status see(Rank peer);
   Status step(const Plan& plan, const Step& step);
   void announce(Ahead& ahead, std::size_t now);
+  void copy(const Step& step);
   void lend_and_send(const Step& step);
   Status receive(const Step& step);
   Status wait(const std::vector<Rank>& group, std::uint32_t phase);

@@ -78,6 +78,8 @@ void Seat::on_message(wire::Frame& frame, net::Lane, std::size_t cost) {
   fabric_.message_came(*this, frame);
 }
 
+bool Seat::is_ready_for(const wire::Head& head) { return fabric_.is_ready_for(*this, head); }
+
 WritableBuffer Seat::place_body(const wire::Head& head, std::size_t part, std::uint64_t size) {
   return part == 0 ? fabric_.place(*this, head, size) : WritableBuffer();
 }

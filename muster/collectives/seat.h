@@ -73,6 +73,7 @@ class Seat final : public net::LinkSink {
  private:
   void on_up(net::Link& up) override;
   void on_message(wire::Frame& frame, net::Lane lane, std::size_t cost) override;
+  bool is_ready_for(const wire::Head& head) override;
   WritableBuffer place_body(const wire::Head& head, std::size_t part, std::uint64_t size) override;
   void on_room() override;
   void on_closed(Error why) override;

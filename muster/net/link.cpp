@@ -22,6 +22,8 @@ Error closed_here() { return {Code::cancelled, "the link was closed on this side
 
 }  // namespace
 
+bool LinkSink::is_ready_for(const wire::Head& /*head*/) { return true; }
+
 WritableBuffer LinkSink::place_body(const wire::Head& /*head*/, std::size_t /*part*/,
                                     std::uint64_t /*size*/) {
   return {};
@@ -337,6 +339,8 @@ Result<WritableBuffer> Link::allocate(std::size_t size) {
 }
 
 void Link::tick(TimePoint now) {
+  // Whoever is to have them has had its time.
+  for (std::size_t i = 0; i < receiving_.size(); ++i) admit(*receiving_[i]);
   switch (keep_alive_.check(now)) {
     case KeepAlive::Verdict::fine: break;
     case KeepAlive::Verdict::beat:

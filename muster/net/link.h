@@ -39,6 +39,10 @@ class LinkSink {
   // moved from. `cost` is to be given to Link::done() once it no longer waits.
   virtual void on_message(wire::Frame& frame, Lane lane, std::size_t cost) = 0;
 
+  // False: nobody is ready yet for a large message with this head. It is asked for
+  // again by Link::resume(), and comes without by the next tick of the beats.
+  virtual bool is_ready_for(const wire::Head& head);
+
   // Memory of at least `size` bytes for a large part of a message whose head
   // is `head`. Empty: the link finds some.
   virtual WritableBuffer place_body(const wire::Head& head, std::size_t part, std::uint64_t size);
@@ -117,6 +121,9 @@ class Link final : private Sink, private loop::Flusher {
 
   // A message, or several, that cost so much no longer wait at the user's.
   void done(std::size_t cost);
+
+  // The sink may be ready by now for what it was not.
+  void resume();
 
   // Memory for a body that the peer can read where it lies, if the driver has
   // such; else any memory.
@@ -229,6 +236,7 @@ class Link final : private Sink, private loop::Flusher {
   void take_decline(const LinkHead& head);
   void take_bye(const LinkHead& head);
   void deliver(wire::Frame& frame, Lane lane, std::uint32_t cost);
+  void admit(internal::Receiving& receiving);
   // The budget allows this transfer now.
   void grant(std::uint64_t transfer);
   internal::Receiving* find_receiving(std::uint64_t transfer) const;

@@ -73,10 +73,23 @@ void Link::take_offer(const LinkHead& head, wire::Frame& frame) {
   }
   auto transfer = IncomingTransfer::read(head.id, std::move(frame.parts), shared_.options.max_body);
   if (!transfer) return protocol_error(transfer.error());
-  const std::uint64_t bytes = transfer->bytes();
   receiving_.push_back(std::make_unique<internal::Receiving>(
-      internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux}));
-  shared_.grants.ask({this, head.id}, bytes);
+      internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux, true}));
+  if (sink_->is_ready_for(frame.head)) admit(*receiving_.back());
+}
+
+void Link::resume() {
+  // By index: one for which there is no memory goes.
+  for (std::size_t i = 0; i < receiving_.size(); ++i) {
+    if (receiving_[i]->is_postponed && sink_->is_ready_for(receiving_[i]->head)) {
+      admit(*receiving_[i]);
+    }
+  }
+}
+
+void Link::admit(internal::Receiving& receiving) {
+  if (!std::exchange(receiving.is_postponed, false)) return;
+  shared_.grants.ask({this, receiving.transfer.id()}, receiving.transfer.bytes());
   shared_.grant_more();
 }
 

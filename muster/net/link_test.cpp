@@ -184,6 +184,42 @@ TEST(Link, AReceiverGrantsNoMoreThanItsBudgetAtOnce) {
   EXPECT_LE(most, 900'000U);
 }
 
+TEST(Link, ALargeMessageThatNobodyIsReadyForWaitsUntilSomebodyIs) {
+  Pair pair;
+  int asked = 0;
+  pair.there().provide = [&](const wire::Head&, std::size_t, std::uint64_t) {
+    ++asked;
+    return WritableBuffer();
+  };
+  pair.there().is_ready = false;
+  pair.run_for(milliseconds(30));  // Past a tick of the beats; the next is 100 ms later.
+  ASSERT_TRUE(pair.end->send(message(1, {200'000})));
+  ASSERT_TRUE(pair.end->send(message(2, {10}), {.channel = 1}));
+  pair.run_for(milliseconds(20));
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(pair.there().message_count(), 1U) << "what is small needs nobody";
+
+  pair.there().is_ready = true;
+  {
+    const loop::Turn turn(pair.there().loop());
+    pair.there().link->resume();
+  }
+  EXPECT_EQ(asked, 1);
+  pair.run_for(milliseconds(20));
+
+  EXPECT_EQ(pair.there().message_count(), 2U);
+}
+
+TEST(Link, ALargeMessageThatNobodyIsReadyForComesAllTheSameInTheEnd) {
+  Pair pair;
+  pair.there().is_ready = false;
+  ASSERT_TRUE(pair.end->send(message(1, {200'000})));
+
+  pair.run_for(seconds(2));
+
+  EXPECT_EQ(pair.there().message_count(), 1U);
+}
+
 TEST(Link, LargeBodiesThatWaitAtTheReceiverHoldUpTheNext) {
   Pair pair;
   pair.there().is_holding = true;

@@ -36,6 +36,7 @@ class LinkEnd final : public LinkSink {
   // no `take`.
   std::function<void(wire::Frame&, Lane)> take;
   std::function<WritableBuffer(const wire::Head&, std::size_t, std::uint64_t)> provide;
+  bool is_ready = true;  // For large messages.
   std::function<void()> when_room;
   bool is_holding = false;  // Is not done with any message until release().
   std::vector<wire::Frame> messages;
@@ -65,6 +66,7 @@ class LinkEnd final : public LinkSink {
  private:
   void on_up(Link& up) override;
   void on_message(wire::Frame& frame, Lane lane, std::size_t cost) override;
+  bool is_ready_for(const wire::Head& /*head*/) override { return is_ready; }
   WritableBuffer place_body(const wire::Head& head, std::size_t part, std::uint64_t size) override;
   void on_room() override;
   void on_refused(wire::Frame& frame, Lane lane, const Error& why) override;

@@ -1,37 +1,50 @@
 #include "muster/collectives/whereabouts.h"
 
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "muster/base/descriptor.h"
 #include "muster/base/id.h"
 
 namespace muster::collectives {
 namespace {
 
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+// One of the kernel's short files. What it tells of may go between opening and reading.
+struct Told {
+  std::string text;
+  int error = 0;  // Why there is nothing.
+};
+
+Told contents_of(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return {{}, errno};
+  std::array<char, 4096> text;
+  const ssize_t got = read(file.get(), text.data(), text.size());
+  if (got < 0) return {{}, errno};
+  return {std::string(text.data(), static_cast<std::size_t>(got)), 0};
 }
 
 // The state, such as 'R' or 'Z', and the time of the start; '\0' if there is no
-// such process.
+// such process, '?' if that cannot be told.
 struct Life {
-  char state = '\0';
+  char state = '?';
   std::uint64_t start = 0;
 };
 
 Life life_of(std::int64_t pid) {
-  const std::string stat = contents_of("/proc/" + std::to_string(pid) + "/stat");
+  const auto [stat, error] = contents_of("/proc/" + std::to_string(pid) + "/stat");
+  if (error == ENOENT || error == ESRCH) return {.state = '\0'};
   // The name in parentheses may hold anything, spaces and parentheses too.
   const std::size_t after_name = stat.rfind(')');
   if (after_name == std::string::npos) return {};
@@ -48,7 +61,7 @@ Life life_of(std::int64_t pid) {
 }
 
 std::uint64_t make_host() {
-  const std::string boot = contents_of("/proc/sys/kernel/random/boot_id");
+  const std::string boot = contents_of("/proc/sys/kernel/random/boot_id").text;
   struct stat space = {};
   if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return 0;
   const std::uint64_t host = std::hash<std::string>{}(boot + "/" + std::to_string(space.st_ino));
@@ -74,6 +87,7 @@ bool has_ended(const Process& process) {
   if (process.pid <= 0 || process.host == 0 || process.host != this_process().host) return false;
   const Life life = life_of(process.pid);
   if (life.state == '\0') return true;
+  if (life.state == '?') return false;
   return life.state == 'Z' || life.state == 'X' || life.start != process.start;
 }
 

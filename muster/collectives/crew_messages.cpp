@@ -100,6 +100,8 @@ void Crew::take_data(Rank from, const Note& note, wire::Frame& frame) {
     return;
   }
   peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
+  // Nobody reads it any more, and who lent the memory that it lies in waits for it.
+  if (has_trouble() && inside_.load(std::memory_order_acquire) == 0) return frame.parts.clear();
   peer.operations.in.push_back({note.number, note.what, std::move(frame.parts[0])});
   notice_mismatch(from, peer.operations.in.back());
 }

@@ -215,6 +215,16 @@ TEST_P(Kills, AtEachEventOfEachPlanLeaveNoWrongResultAndNobodyWaiting) {
   }
 }
 
+// Or the rank that had lent memory to one would wait for it in vain, and give up a
+// sender who lives.
+TEST(LargeMessages, ThatLandAfterTheirOperationHasFailedCostNoSurvivor) {
+  const Rounds rounds({Operation::all_gather, Algorithm::ring, 4, kLargeCount, kLargeSegment});
+  const std::uint64_t events = rounds.events();
+  for (std::uint64_t when = events - 20; when < events; ++when) {
+    for (Rank victim = 0; victim < 4; ++victim) rounds.kill(victim, when, false);
+  }
+}
+
 TEST_P(Kills, AreNotWhatAPauseIsTakenFor) {
   std::uint64_t seed = 0;
   for (const Scenario& scenario : scenarios(GetParam())) {

@@ -122,6 +122,13 @@ void UcxHub::make_hot(UcxPair& pair) {
   if (std::ranges::find(hot_, &pair) == hot_.end()) hot_.push_back(&pair);
 }
 
+// Those who sleep were armed without it, or for less than it has to do now: of room
+// in shared memory nobody tells.
+void UcxHub::look_after(UcxPair& pair) {
+  make_hot(pair);
+  loop_.flush_soon(*this);
+}
+
 bool UcxHub::poll() {
   if (is_inside_) return false;
   is_inside_ = true;
@@ -143,11 +150,15 @@ void UcxHub::drain(UcxPair& pair) {
   for (std::size_t i = 0; i < kMostSteps && pair.progress(); ++i) {
   }
   is_inside_ = false;
+  make_hot(pair);  // What is left is not forgotten, nor who waits for it to settle.
 }
 
 bool UcxHub::arm() {
   bool found = false;
   for (UcxPair* pair : hot_) found |= !pair->arm();
+  // Verbs tell of what comes once they are armed, and not of what had come since
+  // the last look. News that were found by the way are told first.
+  found |= poll() || is_queued;
   if (found) return true;
   // Armed as they are, those that have long been quiet may be left alone.
   std::erase_if(hot_, [](UcxPair* pair) { return ++pair->quiet > kQuiet && pair->is_idle(); });

@@ -42,6 +42,9 @@ class UcxHub final : private loop::Poller, private loop::Flusher {
 
   // Looks at the pair itself from now on, instead of waiting for its descriptor.
   void make_hot(UcxPair& pair);
+  // The same for a pair that has been given something to do: somebody looks at it
+  // soon, though all sleep.
+  void look_after(UcxPair& pair);
   // Before the turn is over: ends the connections of pairs that have failed, and
   // tells those who wait for others to settle.
   void tell_news_later() { loop_.flush_later(*this); }

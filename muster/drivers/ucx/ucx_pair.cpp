@@ -170,7 +170,7 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
   }
   remote_ = remote;
   seal_.close();
-  hub_.make_hot(*this);
+  hub_.look_after(*this);
   std::unique_ptr<Outgoing> probe = take_outgoing();
   probe->account = own_;
   send(Kind::probe, std::move(probe), {});
@@ -208,7 +208,11 @@ bool UcxPair::progress() {
   return ucp_worker_progress(worker_) != 0;
 }
 
-bool UcxPair::arm() { return ucp_worker_arm(worker_) != UCS_ERR_BUSY; }
+bool UcxPair::arm() {
+  const ucs_status_t armed = ucp_worker_arm(worker_);
+  if (armed != UCS_OK && armed != UCS_ERR_BUSY) set_failed(armed);
+  return armed != UCS_ERR_BUSY;
+}
 
 bool UcxPair::send_at_once(const MessageHeader& header, std::span<const std::byte> record) {
   ucp_request_param_t param{};

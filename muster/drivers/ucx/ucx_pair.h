@@ -84,7 +84,8 @@ class UcxPair final : private loop::FdHandler {
 
   // Lets UCX work, and hands on what came. True if there was anything.
   bool progress();
-  // From now on the descriptor tells; false if there is something already.
+  // From now on the descriptor tells; false if there is something already. True
+  // does not mean that there is nothing: some fabrics do not look.
   bool arm();
   // UCX has nothing left to do; it may still write somewhere.
   bool is_idle() const { return outgoing_.empty() && fetches_.empty(); }

@@ -76,7 +76,7 @@ void UcxConnection::transmit(wire::Frame& frame) {
     const std::span<const std::byte> bytes = outgoing->part.bytes();
     pair_->send(UcxPair::Kind::part, std::move(outgoing), bytes);
   }
-  if (account_->bytes > 0) hub_.make_hot(*pair_);
+  if (account_->bytes > 0) hub_.look_after(*pair_);
   frame.parts.clear();
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "muster/net/testing/driver_suite.h"
 #include "muster/net/testing/pattern.h"
 #include "muster/wire/bytes.h"
 
@@ -118,6 +119,10 @@ Party::Party(Rig::Side side, const std::function<void(EndpointOptions&)>& tweak)
   options.token = token();
   options.name = "party";
   options.drivers = {&side.driver};
+  // Where all takes longer, a handshake does.
+  if (const std::size_t patience = from_environment("MUSTER_PATIENCE", 0); patience > 0) {
+    options.handshake_deadline = std::chrono::seconds(patience);
+  }
   if (tweak) tweak(options);
   const loop::Turn turn(loop_);
   auto made = Endpoint::make(loop_, std::move(options));

@@ -25,7 +25,8 @@ TEST_P(LinkSuite, BothEndsComeUpAndKnowEachOther) {
   Party near(rig->near(), [](EndpointOptions& options) { options.name = "near"; });
 
   LinkEnd& end = near.connect(far.listen(rig->address()));
-  ASSERT_TRUE(run_until([&] { return end.is_up() && far.count() == 1; }));
+  ASSERT_TRUE(run_until([&] { return end.is_closed() || (end.is_up() && far.count() == 1); }));
+  ASSERT_FALSE(end.is_closed()) << end.closed_with().describe();
 
   const loop::Turn turn(end.loop());
   EXPECT_EQ(end.link->peer().name, "far");

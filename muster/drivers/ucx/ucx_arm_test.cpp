@@ -156,6 +156,7 @@ class UcxArm : public ::testing::Test {
     EXPECT_TRUE(stage->rig->run_until([&] { return stage->near.frame_count() == 1; }));
   }
   ~UcxArm() override {
+    awaited = nullptr;
     stage.reset();
     channel = nullptr;
   }

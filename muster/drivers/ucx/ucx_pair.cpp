@@ -14,8 +14,8 @@ namespace muster::drivers::ucx {
 namespace {
 
 // How often the descriptors are looked through after a sign of life: UCX opens
-// some of them when the peer's first bytes come.
-constexpr int kSeals = 6;
+// some of them when the peer's first bytes come, and a thread of its own does.
+constexpr int kSeals = 24;
 constexpr std::size_t kMostSpare = 256;
 
 MessageHeader header_at(const void* bytes) {

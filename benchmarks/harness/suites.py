@@ -19,7 +19,7 @@ DRIVERS = Suite(
         Case("shm.handover.64K", limits=(Limit(20, "us"),)),
         Case("shm.handover.256M", limits=(Limit(20, "us"),)),
         # The receiver has slept since the body before: what is that to the machine?
-        Case("shm.handover.asleep", (Peer("raw"),)),
+        Case("shm.handover.asleep", (Peer("raw", 0.85),)),
         Case("shm.large.copied", (Peer("zmq", 8),)),
         # libzmq has no use for process_vm: it does the same work either way.
         Case("shm.large.noptrace", (Peer("zmq", 6, case="shm.large.copied"),)),

@@ -38,8 +38,8 @@ Result<std::unique_ptr<Proxy>> Proxy::join(loop::Loop& loop, ProxyOptions option
   MUSTER_TRY(std::unique_ptr<Proxy> proxy, start(loop, std::move(options)));
   ProxyCore& core = *proxy->core_;
   const std::vector<Expected>& expected = core.options().expected;
-  const Waited waited = internal::wait_for(
-      loop, wait, [&] { return core.end() || (core.is_joined() && core.has(expected)); });
+  const Waited waited =
+      internal::wait_for(loop, wait, [&] { return core.end() || core.has_met_expected(); });
   const Turn turn(loop);
   if (core.end()) return core.end()->during(fmt::format("join {}", core.options().group));
   if (waited == Waited::done) return proxy;

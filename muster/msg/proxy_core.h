@@ -87,6 +87,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   bool is_joined() const { return is_admitted_ && !end_; }
   bool has(const std::vector<Expected>& expected) const;
   std::string missing_of(const std::vector<Expected>& expected) const;
+  // All that were expected have been here at once, whoever may have left since.
+  bool has_met_expected();
   // The minimum was missed and somebody is to decide. Any thread, without the baton.
   bool takes_decision() { return is_decision_due_.exchange(false, std::memory_order_relaxed); }
   void decide(TooFew decision);
@@ -291,6 +293,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::uint64_t last_message_ = 0;
   std::uint64_t rooms_ = 0;
   std::uint64_t changes_ = 0;
+  bool has_met_expected_ = false;
   std::unique_ptr<Trace> trace_;  // Null: nobody wants one.
 
   std::unique_ptr<net::Endpoint> endpoint_;

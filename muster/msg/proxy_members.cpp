@@ -192,8 +192,14 @@ std::string ProxyCore::missing_of(const std::vector<Expected>& expected) const {
   return missing;
 }
 
+bool ProxyCore::has_met_expected() {
+  if (is_joined() && has(options_.expected)) has_met_expected_ = true;
+  return has_met_expected_;
+}
+
 void ProxyCore::presence_changed() {
   ++changes_;
+  has_met_expected();  // Before any of them leaves again.
   if (options_.minimum.empty() || end_) return;
   const bool is_met = has(options_.minimum);
   was_minimum_met_ |= is_met;

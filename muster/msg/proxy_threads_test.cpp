@@ -3,6 +3,7 @@
 #include "muster/msg/testing/proxy_threads.h"
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -42,6 +43,32 @@ TEST_F(ProxyThreads, JoinSaysWhoIsMissingAtItsDeadline) {
   EXPECT_EQ(joined.error().code(), Code::timeout);
   EXPECT_NE(joined.error().message().find("2 of type worker"), std::string::npos);
   EXPECT_EQ(joined.error().message().find("worker_1"), std::string::npos);
+}
+
+TEST_F(ProxyThreads, JoinHasMetAPeerThoughItLeavesAtOnce) {
+  const auto onlooker = group.start("master");
+  const auto sees = [&](std::size_t peers) {
+    return onlooker->peer_names("worker").size() == peers;
+  };
+  auto joining = std::async(std::launch::async, [&] {
+    ProxyOptions options = group.options("worker_1");
+    options.expected = {{.name = "worker_2"}};
+    return Proxy::join(group.loop(), std::move(options), seconds(5));
+  });
+  ASSERT_TRUE(group.loop().wait_until([&] { return sees(1); }, group.loop().now() + seconds(20)));
+  {
+    // Who joins can look only when this is over.
+    const loop::Turn turn(group.loop());
+    auto brief = group.start("worker_2");
+    while (!sees(2) || brief->peer_names("worker").empty()) group.loop().run_ready();
+    for (int round = 0; round < 100; ++round) group.loop().run_ready();
+    brief.reset();
+    while (!sees(1)) group.loop().run_ready();
+  }
+
+  const auto joined = joining.get();
+
+  EXPECT_TRUE(joined) << joined.error().describe();
 }
 
 TEST_F(ProxyThreads, SendReturnsTheReply) {

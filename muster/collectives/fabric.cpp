@@ -19,7 +19,7 @@ constexpr std::uint32_t kLinkWindow = std::uint32_t{4} << 20;
 // Contexts that a peer may be in before us.
 constexpr std::size_t kMaxReadies = 4096;
 // What it may say in one of them meanwhile: that it leaves, or wants to agree.
-constexpr std::size_t kMostEarlyReadies = 64;
+constexpr std::size_t kMostEarlyNotes = 64;
 
 // Where a driver listens if nobody says where.
 std::string default_address(std::string_view scheme) {
@@ -265,7 +265,7 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
   }
   // It may be in a context that we are about to enter.
   const auto ready = seat.readies.find(note.context);
-  if (ready == seat.readies.end() || ready->second.early.size() >= kMostEarlyReadies) return;
+  if (ready == seat.readies.end() || ready->second.early.size() >= kMostEarlyNotes) return;
   ready->second.early.emplace_back(note, std::move(frame));
 }
 

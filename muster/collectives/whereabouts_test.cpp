@@ -1,9 +1,10 @@
 #include "muster/collectives/whereabouts.h"
 
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -193,7 +193,7 @@ std::string ProxyCore::missing_of(const std::vector<Expected>& expected) const {
 }
 
 bool ProxyCore::has_met_expected() {
-  if (is_joined() && has(options_.expected)) has_met_expected_ = true;
+  if (!has_met_expected_) has_met_expected_ = is_joined() && has(options_.expected);
   return has_met_expected_;
 }
 

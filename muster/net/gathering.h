@@ -17,9 +17,8 @@ class Gathering final : private loop::Flusher {
   using Write = void (Writer::*)();
 
   // Calls `write` for what was held back, soon, and once.
-  Gathering(loop::Loop& loop, Writer& writer, Write write, std::size_t batch = WriteGate::kBatch,
-            Duration quiet = WriteGate::kQuiet)
-      : loop_(loop), writer_(writer), write_(write), batch_(batch), gate_(quiet) {}
+  Gathering(loop::Loop& loop, Writer& writer, Write write)
+      : loop_(loop), writer_(writer), write_(write) {}
   ~Gathering() { stop(); }
   Gathering(const Gathering&) = delete;
   Gathering& operator=(const Gathering&) = delete;
@@ -28,7 +27,7 @@ class Gathering final : private loop::Flusher {
   // it now. False: it is held back.
   bool may_write(std::size_t waiting) {
     if (gate_.is_holding()) {
-      if (waiting < batch_) return false;
+      if (holds(waiting)) return false;
       gate_.release(loop_.now());
       loop_.take_back(*this);
       return true;
@@ -40,7 +39,9 @@ class Gathering final : private loop::Flusher {
 
   // Something new waits, `waiting` bytes in all, and need not even be asked for:
   // it is held back like what is before it.
-  bool holds(std::size_t waiting) const { return gate_.is_holding() && waiting < batch_; }
+  bool holds(std::size_t waiting) const {
+    return gate_.is_holding() && waiting < WriteGate::kBatch;
+  }
 
   // The peer has sent something.
   void was_read() { gate_.was_read(); }
@@ -58,7 +59,6 @@ class Gathering final : private loop::Flusher {
   loop::Loop& loop_;
   Writer& writer_;
   Write write_;
-  std::size_t batch_;
   WriteGate gate_;
 };
 

@@ -26,8 +26,6 @@ class WriteGate {
   // before they are held back.
   static constexpr int kFree = 2;
 
-  explicit WriteGate(Duration quiet = kQuiet) : quiet_(quiet) {}
-
   // There is something new to write while nothing is held back, and it answers
   // what was read: it is written at once, whatever the time.
   bool answers() { return std::exchange(is_answering_, false); }
@@ -35,7 +33,7 @@ class WriteGate {
   // There is something new to write while nothing is held back. False: hold
   // it back, and ask the loop to call again.
   bool may_write(TimePoint now) {
-    const bool is_quick = now - last_ < quiet_;
+    const bool is_quick = now - last_ < kQuiet;
     last_ = now;
     run_ = is_quick ? run_ + 1 : 0;
     is_holding_ = run_ > kFree;
@@ -57,7 +55,6 @@ class WriteGate {
   bool is_holding() const { return is_holding_; }
 
  private:
-  Duration quiet_;
   TimePoint last_{};
   int run_ = 0;  // Sends that followed each other quickly.
   bool is_holding_ = false;

@@ -139,6 +139,7 @@ class Loop {
   void dispatch(std::span<const ::epoll_event> events);
 
   // Waiting (waiting.cpp).
+  void note_drive();
   bool lead(Waiter& me);
   void follow(Waiter& me);
   bool spin(Waiter& me);

@@ -1,5 +1,9 @@
 #include "muster/loop/loop.h"
 
+#include <algorithm>
+#include <thread>
+#include <utility>
+
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -243,6 +247,48 @@ TEST(Loop, TheKeeperTakesOverFromAThreadThatHasLongWaitedAgainAndAgain) {
     loop->start(timer, loop->now() + milliseconds(1));
   }
   left.count.wait(0);  // Not through the loop: this thread is "busy".
+}
+
+// Counts who looks.
+struct CountLooks final : Poller {
+  std::thread::id user = std::this_thread::get_id();
+  int by_user = 0;
+  int by_keeper = 0;
+  bool poll() override {
+    ++(std::this_thread::get_id() == user ? by_user : by_keeper);
+    return false;
+  }
+  bool is_worth_spinning() override { return false; }
+  bool arm() override { return false; }
+  void disarm() override {}
+};
+
+TEST(Loop, TheKeeperStaysAwayFromAThreadThatAlwaysFindsWhatItWaitsFor) {
+  constexpr milliseconds kPatience(50);
+  LoopOptions options;
+  options.keeper_patience = kPatience;
+  auto loop = *Loop::make(options);
+  CountLooks looks;
+  // From the keeper, which drives until somebody else does.
+  loop->wait_until([] { return false; }, loop->now() + milliseconds(1));
+  {
+    const Turn turn(*loop);
+    loop->add(looks);
+  }
+  Duration longest_gap{};
+  const TimePoint start = loop->now();
+  for (TimePoint last = start; last < start + 3 * kPatience;) {
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(loop->wait_until([] { return true; }));
+    const TimePoint moment = loop->now();
+    longest_gap = std::max<Duration>(longest_gap, moment - std::exchange(last, moment));
+  }
+  const Turn turn(*loop);
+  loop->remove(looks);
+  EXPECT_GT(looks.by_user, 0);
+  // Unless the machine kept this thread from running for so long.
+  if (longest_gap < kPatience / 2) {
+    EXPECT_EQ(looks.by_keeper, 0);
+  }
 }
 
 #ifndef NDEBUG

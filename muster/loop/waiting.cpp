@@ -31,6 +31,12 @@ constexpr std::uint32_t kClockEvery = 32;
 
 thread_local VirtualThread* virtual_thread = nullptr;
 
+// So that the keeper stays away.
+inline void Loop::note_drive() {
+  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  is_driven_ = true;
+}
+
 bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
   MUSTER_CHECK(!is_held(), "no thread waits while it holds the baton");
   if (virtual_thread != nullptr) [[unlikely]] {
@@ -38,7 +44,10 @@ bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
   }
   take();
   // A thread that always finds what it waits for must still move the rest.
-  if (++waits_ % kRestEvery == 0) work_through();
+  if (++waits_ % kRestEvery == 0) {
+    note_drive();
+    work_through();
+  }
   bool is_done = done();
   const bool is_late = !is_done && deadline != kForever && now() >= deadline;
   if (is_late) {  // Not to wait still means to look.
@@ -74,10 +83,7 @@ bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
 }
 
 bool Loop::lead(Waiter& me) {
-  if (!me.is_keeper) {
-    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    is_driven_ = true;
-  }
+  if (!me.is_keeper) note_drive();
   for (;;) {
     if (baton_.is_wanted()) give_way();
     const bool busy = work();

@@ -220,6 +220,14 @@ if importlib.util.find_spec("torch") is not None:
         np.testing.assert_array_equal(again(tensor), np.arange(6, dtype="f4").reshape(2, 3).T)
         half = torch.tensor([1.0, -2.0], dtype=torch.bfloat16)
         assert again(half).view("u2").tolist() == [0x3F80, 0xC000]
+        assert again(torch.tensor(3.5)).item() == 3.5
+        assert again(torch.tensor([1 + 2j]).conj()).tolist() == [1 - 2j]
+        assert again(torch.arange(4).flip(0)).tolist() == [3, 2, 1, 0]
+        weights = torch.nn.Linear(2, 3).state_dict()
+        for name, array in again(weights).items():
+            np.testing.assert_array_equal(array, weights[name].numpy())
+        with pytest.raises(TypeError, match="[Ss]parse"):
+            again(torch.eye(3).to_sparse())
 
 
 class Thing:

@@ -78,10 +78,4 @@ WritableBuffer WritableBuffer::on_heap(std::size_t size) {
   return {std::span(owner->bytes(), size), owner};
 }
 
-Buffer WritableBuffer::freeze(std::size_t size) && {
-  const std::span<std::byte> kept = bytes_.first(std::min(size, bytes_.size()));
-  bytes_ = {};
-  return {kept, std::exchange(owner_, nullptr)};
-}
-
 }  // namespace muster

@@ -129,7 +129,11 @@ class WritableBuffer {
   BufferOwner* owner() const { return owner_; }
 
   // From here on nobody writes. The first `size` bytes are kept.
-  Buffer freeze(std::size_t size = SIZE_MAX) &&;
+  Buffer freeze(std::size_t size = SIZE_MAX) && {
+    const std::span<std::byte> kept = bytes_.first(size < bytes_.size() ? size : bytes_.size());
+    bytes_ = {};
+    return {kept, std::exchange(owner_, nullptr)};
+  }
 
  private:
   std::span<std::byte> bytes_;

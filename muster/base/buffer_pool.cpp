@@ -7,8 +7,6 @@
 
 #include <sys/mman.h>
 
-#include "muster/base/small_block.h"
-
 namespace muster {
 namespace {
 
@@ -145,8 +143,7 @@ BufferPool::~BufferPool() {
   shared_->drop_reference();
 }
 
-WritableBuffer BufferPool::take(std::size_t size) {
-  if (size <= kSmallBlock) return take_small_block(size);
+WritableBuffer BufferPool::take_large(std::size_t size) {
   const int index = class_of(size);
   if (index >= kClasses) return {};
   Shared& shared = *shared_;

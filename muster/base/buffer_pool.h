@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "muster/base/buffer.h"
+#include "muster/base/small_block.h"
 
 namespace muster {
 
@@ -22,12 +23,16 @@ class BufferPool {
 
   // Uninitialised memory of exactly `size` bytes. One thread at a time; what
   // it gives may be let go on any thread. Empty if the system has no memory.
-  WritableBuffer take(std::size_t size);
+  WritableBuffer take(std::size_t size) {
+    return size <= kSmallBlock ? take_small_block(size) : take_large(size);
+  }
 
   // Bytes that lie idle, for tests and metrics.
   std::size_t idle() const;
 
  private:
+  WritableBuffer take_large(std::size_t size);
+
   struct Shared;
   class Block;
   Shared* shared_;  // Outlives the pool while its blocks do.

@@ -235,7 +235,7 @@ class Link final : private Sink, private loop::Flusher {
   void take_grant(const LinkHead& head);
   void take_decline(const LinkHead& head);
   void take_bye(const LinkHead& head);
-  void deliver(wire::Frame& frame, Lane lane, std::uint32_t cost);
+  void deliver(wire::Frame& frame, std::uint64_t size, Lane lane, std::uint32_t cost);
   void admit(internal::Receiving& receiving);
   // The budget allows this transfer now.
   void grant(std::uint64_t transfer);

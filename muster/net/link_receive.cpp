@@ -16,6 +16,24 @@ Lane lane_of(const LinkHead& head) { return {head.channel, head.priority}; }
 
 }  // namespace
 
+inline void Link::deliver(wire::Frame& frame, std::uint64_t size, Lane lane, std::uint32_t cost) {
+  ++counters_.messages_received;
+  counters_.bytes_received += size;
+  sink_->on_message(frame, lane, cost);
+}
+
+inline void Link::take_message(const LinkHead& head, wire::Frame& frame) {
+  const std::uint64_t size = frame.body_size();
+  if (head.aux < kMessageCost || head.aux > kMessageCost + size ||
+      size > shared_.options.max_body) {
+    return protocol_error(
+        invalid(fmt::format("a message of {} bytes that costs {}", size, head.aux)));
+  }
+  if (!receive_window_.take(head.aux))
+    return protocol_error(invalid("more than the window allows"));
+  deliver(frame, size, lane_of(head), head.aux);
+}
+
 void Link::on_frame(wire::Frame& frame) {
   if (!is_established()) return shake_hands(frame);
   LinkHead head;
@@ -30,24 +48,6 @@ void Link::on_frame(wire::Frame& frame) {
     dispatch(head, frame);
   }
   if (head.credit != 0 && !lanes_.empty()) pump();
-}
-
-void Link::take_message(const LinkHead& head, wire::Frame& frame) {
-  const std::uint64_t size = frame.body_size();
-  if (head.aux < kMessageCost || head.aux > kMessageCost + size ||
-      size > shared_.options.max_body) {
-    return protocol_error(
-        invalid(fmt::format("a message of {} bytes that costs {}", size, head.aux)));
-  }
-  if (!receive_window_.take(head.aux))
-    return protocol_error(invalid("more than the window allows"));
-  deliver(frame, lane_of(head), head.aux);
-}
-
-void Link::deliver(wire::Frame& frame, Lane lane, std::uint32_t cost) {
-  ++counters_.messages_received;
-  counters_.bytes_received += frame.body_size();
-  sink_->on_message(frame, lane, cost);
 }
 
 void Link::dispatch(const LinkHead& head, wire::Frame& frame) {
@@ -162,7 +162,7 @@ void Link::take_chunk(const LinkHead& head, wire::Frame& frame) {
   const std::unique_ptr<internal::Receiving> whole = remove_receiving(head.id);
   shared_.grants.finish(whole->transfer.bytes());
   wire::Frame message{whole->head, whole->transfer.take()};
-  deliver(message, whole->lane, whole->cost);
+  deliver(message, message.body_size(), whole->lane, whole->cost);
   shared_.grant_more();
 }
 

@@ -9,11 +9,10 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "muster/base/buffer.h"
 #include "muster/base/result.h"
+#include "muster/wire/parts.h"
 
 namespace muster::wire {
 
@@ -56,75 +55,6 @@ class Head {
 
   alignas(16) std::array<std::byte, kMaxHead> bytes_;  // Only the first size_ are ever read.
   std::uint8_t size_ = 0;
-};
-
-// The parts of a frame: a vector that keeps the first few inside itself.
-class Parts {
- public:
-  Parts() = default;
-  Parts(Parts&& other) noexcept { take(other); }
-  Parts& operator=(Parts&& other) noexcept {
-    if (this != &other) {
-      clear();
-      take(other);
-    }
-    return *this;
-  }
-  Parts(const Parts& other) { copy(other); }
-  Parts& operator=(const Parts& other) {
-    if (this != &other) {
-      clear();
-      copy(other);
-    }
-    return *this;
-  }
-  ~Parts() = default;
-
-  void push_back(Buffer part) {
-    if (count_ < kInline) {
-      inline_[count_] = std::move(part);
-    } else {
-      if (count_ == kInline) spill();
-      many_.push_back(std::move(part));
-    }
-    ++count_;
-  }
-  void clear() {
-    for (std::size_t i = 0; i < kInline && i < count_; ++i) inline_[i] = Buffer();
-    many_.clear();
-    count_ = 0;
-  }
-
-  std::size_t size() const { return count_; }
-  bool empty() const { return count_ == 0; }
-  Buffer* begin() { return count_ <= kInline ? inline_.data() : many_.data(); }
-  Buffer* end() { return begin() + count_; }
-  const Buffer* begin() const { return count_ <= kInline ? inline_.data() : many_.data(); }
-  const Buffer* end() const { return begin() + count_; }
-  Buffer& operator[](std::size_t i) { return begin()[i]; }
-  const Buffer& operator[](std::size_t i) const { return begin()[i]; }
-
- private:
-  static constexpr std::size_t kInline = 2;
-
-  void spill() {
-    many_.reserve(2 * kInline);
-    for (Buffer& part : inline_) many_.push_back(std::move(part));
-  }
-  void take(Parts& other) {
-    for (std::size_t i = 0; i < kInline && i < other.count_; ++i) {
-      inline_[i] = std::move(other.inline_[i]);
-    }
-    many_ = std::move(other.many_);
-    count_ = std::exchange(other.count_, 0);
-  }
-  void copy(const Parts& other) {
-    for (const Buffer& part : other) push_back(part);
-  }
-
-  std::size_t count_ = 0;
-  std::array<Buffer, kInline> inline_;
-  std::vector<Buffer> many_;
 };
 
 struct Frame {

@@ -94,8 +94,8 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
 
   // Receiving (shm_receive.cpp).
   bool drain();
-  Status take_record(const RingReader::Record& record);
-  bool take_small_frame(std::span<const std::byte> body);
+  Status take_record(const RingReader::Record& record, wire::Frame& small);
+  bool take_small_frame(std::span<const std::byte> body, wire::Frame& frame);
   Status take_frame(std::span<const std::byte> body);
   WritableBuffer memory_for(const wire::Head& head, std::size_t part, std::uint64_t size);
   Status copy_inside(std::span<const std::byte> inside, wire::Frame& frame);

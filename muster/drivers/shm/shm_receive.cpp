@@ -19,54 +19,10 @@ constexpr std::size_t kStreamFrom = std::size_t{128} << 10;
 
 }  // namespace
 
-bool ShmConnection::drain() {
-  bool busy = false;
-  for (int i = 0; i < kBurst && !has_ended_; ++i) {
-    if (!incoming_.empty()) {
-      const Result<bool> moved = advance_incoming();
-      if (!moved) {
-        fail(moved.error());
-        return true;
-      }
-      busy |= *moved;
-      if (has_ended_) return true;
-      // Frames stay in order: only further copies may begin before this one ends.
-      if (!incoming_.empty() && (incoming_.size() >= kLookAhead || !next_is_direct())) break;
-    }
-    RingReader::Record record;
-    const RingReader::Found found = reader_->next(record);
-    if (found == RingReader::Found::nothing) {
-      if (reader_->is_behind_when_dry()) publish_progress();
-      break;
-    }
-    busy = true;
-    const Status taken = found == RingReader::Found::record
-                             ? take_record(record)
-                             : Error(Code::invalid, "the peer's ring holds nonsense");
-    if (!taken) {
-      fail(taken.error());
-      return true;
-    }
-    reader_->pop();
-    // At once: the writer of a large body goes on while we read.
-    if (!has_ended_ && reader_->is_behind()) publish_progress();
-  }
-  return busy;
-}
-
 bool ShmConnection::next_is_direct() {
   RingReader::Record record;
   return reader_->next(record) == RingReader::Found::record && record.kind == kFrameRecord &&
          record.note == kHasDirect;
-}
-
-Status ShmConnection::take_record(const RingReader::Record& record) {
-  switch (record.kind) {
-    case kFrameRecord: return take_small_frame(record.body) ? ok() : take_frame(record.body);
-    case kReleaseRecord: return take_releases(record.body);
-    case kAbilitiesRecord: peer_abilities_ = record.note; return ok();
-    default: return Error(Code::invalid, "a record of unknown kind in a ring");
-  }
 }
 
 WritableBuffer ShmConnection::memory_for(const wire::Head& head, std::size_t part,
@@ -79,9 +35,8 @@ WritableBuffer ShmConnection::memory_for(const wire::Head& head, std::size_t par
 }
 
 // By far the most frames: all of it in the record, and small. False if this is
-// none of those; nothing has happened then.
-bool ShmConnection::take_small_frame(std::span<const std::byte> body) {
-  wire::Frame frame;
+// none of those; nothing has happened then. `frame` is empty, before and after.
+inline bool ShmConnection::take_small_frame(std::span<const std::byte> body, wire::Frame& frame) {
   std::array<std::uint32_t, kSmallParts> sizes;
   std::size_t count = 0;
   const std::size_t at = read_small_record(body, frame.head, sizes, count);
@@ -103,7 +58,53 @@ bool ShmConnection::take_small_frame(std::span<const std::byte> body) {
     }
   }
   sink_->on_frame(frame);
+  frame.parts.clear();
   return true;
+}
+
+inline Status ShmConnection::take_record(const RingReader::Record& record, wire::Frame& small) {
+  switch (record.kind) {
+    case kFrameRecord: return take_small_frame(record.body, small) ? ok() : take_frame(record.body);
+    case kReleaseRecord: return take_releases(record.body);
+    case kAbilitiesRecord: peer_abilities_ = record.note; return ok();
+    default: return Error(Code::invalid, "a record of unknown kind in a ring");
+  }
+}
+
+bool ShmConnection::drain() {
+  bool busy = false;
+  wire::Frame small;  // One for all of them: to make it costs as much as to fill it.
+  for (int i = 0; i < kBurst && !has_ended_; ++i) {
+    if (!incoming_.empty()) {
+      const Result<bool> moved = advance_incoming();
+      if (!moved) {
+        fail(moved.error());
+        return true;
+      }
+      busy |= *moved;
+      if (has_ended_) return true;
+      // Frames stay in order: only further copies may begin before this one ends.
+      if (!incoming_.empty() && (incoming_.size() >= kLookAhead || !next_is_direct())) break;
+    }
+    RingReader::Record record;
+    const RingReader::Found found = reader_->next(record);
+    if (found == RingReader::Found::nothing) {
+      if (reader_->is_behind_when_dry()) publish_progress();
+      break;
+    }
+    busy = true;
+    const Status taken = found == RingReader::Found::record
+                             ? take_record(record, small)
+                             : Error(Code::invalid, "the peer's ring holds nonsense");
+    if (!taken) {
+      fail(taken.error());
+      return true;
+    }
+    reader_->pop();
+    // At once: the writer of a large body goes on while we read.
+    if (!has_ended_ && reader_->is_behind()) publish_progress();
+  }
+  return busy;
 }
 
 Status ShmConnection::take_frame(std::span<const std::byte> body) {

@@ -62,10 +62,12 @@ static_assert(sizeof(LinkHead) == kLinkHead);
 // one, as the copy that follows does.
 inline void write_link_head(const LinkHead& link, wire::Head& head) {
   using Half = std::uint64_t __attribute__((vector_size(16)));
-  const std::uint64_t what = link.version | static_cast<std::uint64_t>(link.kind) << 8 |
-                             static_cast<std::uint64_t>(link.flags) << 16 |
-                             static_cast<std::uint64_t>(link.priority) << 24 |
-                             static_cast<std::uint64_t>(link.channel) << 32;
+  // Added, not or-ed: a known kind would be or-ed into one byte of a register, and
+  // the processor waits for that one as well.
+  const std::uint64_t what = link.version + (static_cast<std::uint64_t>(link.kind) << 8) +
+                             (static_cast<std::uint64_t>(link.flags) << 16) +
+                             (static_cast<std::uint64_t>(link.priority) << 24) +
+                             (static_cast<std::uint64_t>(link.channel) << 32);
   const Half first = {what, link.credit | static_cast<std::uint64_t>(link.aux) << 32};
   const Half second = {link.id, link.offset};
   std::byte* const out = head.resize(head.size()).data();

@@ -74,7 +74,7 @@ void Link::take_offer(const LinkHead& head, wire::Frame& frame) {
   auto transfer = IncomingTransfer::read(head.id, std::move(frame.parts), shared_.options.max_body);
   if (!transfer) return protocol_error(transfer.error());
   receiving_.push_back(std::make_unique<internal::Receiving>(
-      internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux, true}));
+      internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux}));
   if (sink_->is_ready_for(frame.head)) admit(*receiving_.back());
 }
 

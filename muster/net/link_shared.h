@@ -72,7 +72,7 @@ struct Receiving {
   wire::Head head;
   Lane lane;
   std::uint32_t cost = 0;
-  bool is_postponed = false;  // The sink is not ready for it.
+  bool is_postponed = true;  // Until the sink is ready for it.
 };
 
 // How chunks tell their link that the driver has let go of them, also after

@@ -9,8 +9,9 @@
 namespace muster::drivers::ucx {
 namespace {
 
-// Who wait to be welcome, each with a TLS session.
-constexpr std::size_t kMostGuests = 256;
+// Who wait to be welcome, each with a TLS session of some 50 KiB: as many as may well
+// come at once when a large group starts.
+constexpr std::size_t kMostGuests = 1024;
 // A dialer whose pairs keep dying under its hands.
 constexpr int kMostPairs = 4;
 

@@ -56,9 +56,10 @@ Result<std::unique_ptr<Communicator>> Communicator::join(loop::Loop& loop,
                                                          CommunicatorOptions options,
                                                          const msg::Wait& wait) {
   MUSTER_TRY_OK(check(options));
+  if (!options.id) options.id = Id::random();
   FabricOptions made;
   made.group = options.name;
-  made.member = fmt::format("rank_{}_{:08x}", options.rank, random_bits() & 0xFFFFFFFF);
+  made.member = fmt::format("rank_{}_{:08x}", options.rank, options.id.low & 0xFFFFFFFF);
   made.digest = options.name;
   made.common = std::move(options);
   return join_as(loop, std::move(made), wait);

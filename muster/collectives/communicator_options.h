@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "muster/base/clock.h"
+#include "muster/base/id.h"
 #include "muster/collectives/plan.h"
 #include "muster/msg/registry.h"
 #include "muster/net/driver.h"
@@ -67,6 +68,9 @@ struct CommunicatorOptions {
   bool use_shared_memory = true;
   // Which method for what, the same on all ranks; null: ChoiceTable::standard().
   const ChoiceTable* choices = nullptr;
+  // This member's, unlike any other that ever was. None: one is made. Set it where a run
+  // under virtual time is to be the same again.
+  Id id = {};
 };
 
 }  // namespace muster::collectives

@@ -20,9 +20,10 @@ Fiber& fiber_of(Rank rank) {
   return *fibers[rank];
 }
 
-net::testing::SimOptions options_with(std::uint64_t seed) {
+net::testing::SimOptions options_with(std::uint64_t seed, bool keeps_transcript) {
   net::testing::SimOptions options;
   options.seed = seed;
+  options.keeps_transcript = keeps_transcript;
   return options;
 }
 
@@ -63,8 +64,8 @@ bool SimRanks::Member::go_on() {
   return true;
 }
 
-SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak)
-    : net_(options_with(seed)), registry_(net_.loop()) {
+SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak, bool keeps_transcript)
+    : net_(options_with(seed, keeps_transcript)), registry_(net_.loop()) {
   for (Rank rank = 0; rank < size; ++rank) {
     auto member = std::make_unique<Member>(*this, fiber_of(rank));
     member->host = "host_" + std::to_string(rank);
@@ -90,6 +91,7 @@ CommunicatorOptions SimRanks::options(Rank rank, const Tweak& tweak) {
   options.token.assign(32, std::byte{7});
   options.listen = {"sim://" + members_[rank]->host + "/rank"};
   options.manners.deadline = 20s;
+  options.id = {1, rank + 1};
   if (tweak) tweak(options);
   return options;
 }

@@ -29,7 +29,7 @@ class SimRanks {
   using Body = std::function<void(Rank, Communicator&)>;
 
   // All have joined.
-  SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak = {});
+  SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak = {}, bool keeps_transcript = false);
   ~SimRanks();
   SimRanks(const SimRanks&) = delete;
   SimRanks& operator=(const SimRanks&) = delete;

@@ -229,6 +229,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void consider_dialing(PeerId id);
   void dial(PeerId id);
   void introduce(PeerLink& link, std::uint64_t fenced_by = 0);
+  void fenced_by(PeerLink& link, std::uint64_t incarnation);
   void introduction_came(PeerLink& link, const MessageHead& head, const wire::Frame& frame);
   void bind(PeerLink& link, const Member& member);
   std::unique_ptr<PeerLink> take_link(PeerLink& link);

@@ -113,12 +113,22 @@ void ProxyCore::introduction_came(PeerLink& link, const MessageHead& head,
           .text = "it introduced itself as nobody of this group"});
     return drop_link(link);
   }
-  if (number_of(*body, "fenced") > self_.incarnation && self_.incarnation != 0) {
-    const Error why(Code::invalid, "fenced: a younger incarnation bears this name");
-    tell({.kind = ProxyEvent::Kind::fenced, .peer = peer.name, .text = why.message()});
-    return end_with(why);
+  if (const std::uint64_t fenced = number_of(*body, "fenced"); fenced != 0) {
+    return fenced_by(link, fenced);
   }
   bind(link, member);
+}
+
+// The peer at the other end knows one of our name that counts as high, or higher. The
+// registry has the last word: it ends us, or gives us a higher incarnation. Only while it
+// cannot be asked the peer's word will do.
+void ProxyCore::fenced_by(PeerLink& link, std::uint64_t incarnation) {
+  if (!is_registry_away_ || incarnation <= self_.incarnation || self_.incarnation == 0) {
+    return drop_link(link);
+  }
+  const Error why(Code::invalid, "fenced: a younger incarnation bears this name");
+  tell({.kind = ProxyEvent::Kind::fenced, .peer = link.link->peer().name, .text = why.message()});
+  end_with(why);
 }
 
 // `link` is to `member`: that one is here, unless it is not the one we know.
@@ -138,8 +148,10 @@ void ProxyCore::bind(PeerLink& link, const Member& member) {
   }
   const PeerTable::Meeting meeting = peers_.meet(member);
   if (meeting.news == PeerTable::News::stale) {
-    introduce(link, peers_.find(meeting.id)->member.incarnation);
+    const Member& younger = peers_.find(meeting.id)->member;
+    introduce(link, younger.incarnation);
     link.link->close();
+    if (membership_ != nullptr) membership_->remind(younger);
     return;
   }
   PeerRecord& record = *peers_.find(meeting.id);

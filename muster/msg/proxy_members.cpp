@@ -39,7 +39,7 @@ void ProxyCore::on_joined(const Member& member) {
     gone(*known, Presence::lost, Error(Code::unavailable, "it was started anew"));
   }
   const PeerTable::Meeting meeting = peers_.meet(member);
-  if (meeting.news == PeerTable::News::stale) return;
+  if (meeting.news == PeerTable::News::stale) return membership_->remind(known->member);
   consider_dialing(meeting.id);
 }
 

@@ -224,6 +224,27 @@ TEST_F(Recovery, FenceAnOldIncarnationThatComesBackLate) {
   driver.reset();
 }
 
+TEST_F(Recovery, TakeBackOneWhoseCountTheRegistryHasForgotten) {
+  // Whichever of the two ids is the lower, and so dials.
+  for (int round = 0; round < 6; ++round) {
+    SimGroup other({.seed = static_cast<std::uint64_t>(round)});
+    Proxy& old_master = other.add("master");
+    other.add("worker_1");
+    ASSERT_TRUE(other.settle());
+    other.crash("worker_1");
+    ASSERT_TRUE(
+        other.run_until([&] { return old_master.peer("worker_1")->presence == Presence::lost; }));
+
+    other.registry.forget("sim");
+    Proxy& again = other.add("worker_1");
+
+    ASSERT_TRUE(other.settle());
+    EXPECT_EQ(old_master.peer("worker_1")->incarnation, 2U);
+    EXPECT_FALSE(again.ended());
+    EXPECT_FALSE(has(events(again), Kind::link_broke));
+  }
+}
+
 TEST_F(Recovery, MendABrokenLinkAndTellOfIt) {
   group.net.break_connections("master", "worker_1");
   ASSERT_TRUE(

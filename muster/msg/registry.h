@@ -39,7 +39,8 @@ struct Member {
 class RegistrySink {
  public:
   // The registry has taken us in, with this incarnation, and everybody it knows
-  // has been told by on_joined() before. Again after each time that it was lost.
+  // has been told by on_joined() before. Again after each time that it was lost, and
+  // when our incarnation has become a higher one.
   virtual void on_admitted(const Member& self) = 0;
 
   // A component that was not there, or is there with a higher incarnation or
@@ -74,6 +75,12 @@ class Membership {
 
   // Says goodbye; on_ended() follows, within a deadline of the registry's.
   virtual void leave() = 0;
+
+  // `known` was met, and the registry speaks of another under its name with no higher
+  // incarnation: it has forgotten how high that name had counted. Whoever bears the name
+  // there is given a higher one, and hears of it by on_admitted(). Does nothing if the
+  // registry knows better, or is away.
+  virtual void remind(const Member& known) = 0;
 };
 
 struct JoinRequest {
@@ -89,6 +96,8 @@ struct JoinRequest {
 inline constexpr std::size_t kMaxName = 64;
 inline constexpr std::size_t kMaxAddresses = 16;
 inline constexpr std::size_t kMaxAddress = 256;
+// No name counts higher; a number above is nobody's.
+inline constexpr std::uint64_t kMaxIncarnation = std::uint64_t{1} << 53;
 inline constexpr Duration kShortestLease = std::chrono::milliseconds(100);
 inline constexpr Duration kLongestLease = std::chrono::hours(1);
 

@@ -26,6 +26,8 @@ class FakeRegistry::Seat final : public Membership {
     tell([](RegistrySink& sink) { sink.on_ended(Error(Code::cancelled, "it left")); });
   }
 
+  void remind(const Member& known) override { registry_.remind(request_.group, known); }
+
   void tell(std::function<void(RegistrySink&)> what) {
     news_.push_back({registry_.loop_.now() + registry_.delay_, std::move(what)});
     if (!timer_.is_armed()) registry_.loop_.start(timer_, news_.front().due);
@@ -140,6 +142,26 @@ void FakeRegistry::admit(Seat& seat) {
   seat.tell([member = record.member](RegistrySink& sink) { sink.on_admitted(member); });
   tell_others(seat.request().group, name,
               [member = record.member](RegistrySink& sink) { sink.on_joined(member); });
+}
+
+void FakeRegistry::remind(const std::string& group, const Member& known) {
+  Record& record = groups_[group].records[known.name];
+  if (!is_reachable_ || record.seat == nullptr || record.member.id == known.id ||
+      record.member.incarnation > known.incarnation) {
+    return;
+  }
+  record.member.incarnation = known.incarnation + 1;
+  record.seat->self = record.member;
+  record.seat->tell([member = record.member](RegistrySink& sink) { sink.on_admitted(member); });
+  tell_others(group, known.name,
+              [member = record.member](RegistrySink& sink) { sink.on_joined(member); });
+}
+
+void FakeRegistry::forget(std::string_view group) {
+  const loop::Turn turn(loop_);
+  for (auto& [name, record] : groups_[std::string(group)].records) {
+    if (record.seat == nullptr) record.member = {};
+  }
 }
 
 void FakeRegistry::tell_others(const std::string& group, const std::string& name,

@@ -33,6 +33,9 @@ class FakeRegistry final : public Registry {
   // membership is destroyed without leave() has died as well.)
   void crash(std::string_view group, std::string_view name);
 
+  // How high those had counted who are not there is not known any more.
+  void forget(std::string_view group);
+
   // Of what happens from now on.
   void set_delay(Duration delay) { delay_ = delay; }
   // While out of reach, nobody hears anything; then all is told anew.
@@ -51,6 +54,7 @@ class FakeRegistry final : public Registry {
 
   void admit(Seat& seat);
   void remove(Seat& seat, bool is_goodbye);
+  void remind(const std::string& group, const Member& known);
   void tell_others(const std::string& group, const std::string& name,
                    const std::function<void(RegistrySink&)>& what);
 

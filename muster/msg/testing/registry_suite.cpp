@@ -159,6 +159,23 @@ TEST_P(RegistrySuite, AYoungerIncarnationFencesTheOlder) {
   EXPECT_EQ(younger.peers(), 1U);
 }
 
+TEST_P(RegistrySuite, WhoeverBearsANameThatHadCountedHigherCountsOnFromThere) {
+  Component& a = join_and_wait("a", kLease);
+  Component& b = join_and_wait("b", kLease);
+  ASSERT_TRUE(run_until([&] { return a.knows("b") == 1 && b.knows("a") == 1; }));
+  const Member other{
+      .name = "b", .type = "worker", .id = Id::random(), .incarnation = 4, .addresses = {}};
+
+  a.remind(other);
+  EXPECT_TRUE(run_until([&] { return b.has("admitted b/5") && a.knows("b") == 5; }));
+
+  a.remind(other);  // It knows better.
+  b.leave();
+  ASSERT_TRUE(run_until([&] { return b.is_ended() && a.has("left b/5"); }));
+  EXPECT_EQ(join_and_wait("b", kLease).incarnation(), 6U);
+  EXPECT_FALSE(b.has("admitted b/6"));
+}
+
 TEST_P(RegistrySuite, GroupsDoNotHearOfEachOther) {
   Component& a = join("a", kLease, "one");
   Component& b = join("a", kLease, "two");

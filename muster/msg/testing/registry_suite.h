@@ -59,6 +59,7 @@ class Component final : public RegistrySink {
   void leave();
   // Goes without a goodbye.
   void vanish();
+  void remind(const Member& known);
 
   std::uint64_t incarnation() const;  // 0 before it is admitted.
   int admissions() const;

@@ -54,6 +54,11 @@ void Component::leave() {
   is_inside_ = false;
 }
 
+void Component::remind(const Member& known) {
+  const loop::Turn turn(loop_);
+  membership_->remind(known);
+}
+
 void Component::vanish() {
   const loop::Turn turn(loop_);
   membership_.reset();

@@ -53,10 +53,10 @@ std::uint64_t Directory::incarnation_for(const msg::Member& member) const {
   const auto place = records_.find(member.name);
   const bool is_known = place != records_.end();
   const std::uint64_t highest = is_known ? place->second.entry.member.incarnation : floor_;
-  // The very same: it was taken in before, and may not know its incarnation yet.
-  if (is_known && place->second.entry.member.id == member.id &&
-      (member.incarnation == 0 || member.incarnation == highest)) {
-    return highest;
+  // The very same: it was taken in before, and may not know its incarnation yet, or not
+  // that it was given a higher one.
+  if (is_known && place->second.entry.member.id == member.id) {
+    return std::max(highest, member.incarnation);
   }
   if (member.incarnation == 0) return highest + 1;
   return member.incarnation > highest ? member.incarnation : 0;
@@ -103,10 +103,29 @@ Notices Directory::announce(Seat seat, const Message& message, int pid, TimePoin
     if (other == name || !known.entry.is_present) continue;
     out.push_back({seat, about(Kind::joined, known.entry.member), false});
   }
-  Message admitted = about(Kind::admitted, record.entry.member);
-  admitted.is_complete = is_inherited_ || now - begun_ >= message.lease;
-  out.push_back({seat, std::move(admitted), false});
+  out.push_back({seat, admission(record, now), false});
   if (is_news) tell_others(about(Kind::joined, record.entry.member), name, out);
+  return out;
+}
+
+Message Directory::admission(const Record& record, TimePoint now) const {
+  Message admitted = about(Kind::admitted, record.entry.member);
+  admitted.is_complete = is_inherited_ || now - begun_ >= record.entry.lease;
+  return admitted;
+}
+
+Notices Directory::remind(Seat seat, const msg::Member& known, TimePoint now) {
+  const auto place = records_.find(known.name);
+  if (!has(seat) || place == records_.end() || known.incarnation >= msg::kMaxIncarnation) return {};
+  Record& record = place->second;
+  msg::Member& member = record.entry.member;
+  if (member.id == known.id || member.incarnation > known.incarnation) return {};
+  member.incarnation = known.incarnation + 1;
+  ++changes_;
+  Notices out;
+  if (!record.entry.is_present) return out;
+  if (record.seat != 0) out.push_back({record.seat, admission(record, now), false});
+  tell_others(about(Kind::joined, member), member.name, out);
   return out;
 }
 

@@ -62,6 +62,8 @@ class Directory {
 
   // `message` is an announcement, from a process of this host that has `pid`.
   Notices announce(Seat seat, const Message& message, int pid, TimePoint now);
+  // Who has the seat has met `known`: another of its name must count higher.
+  Notices remind(Seat seat, const msg::Member& known, TimePoint now);
   Notices beat(Seat seat, TimePoint now);
   Notices leave(Seat seat);
   // Whoever had the seat is dead.
@@ -98,6 +100,7 @@ class Directory {
   std::size_t present() const;
   // The incarnation for who announces itself; 0 if a younger one was there.
   std::uint64_t incarnation_for(const msg::Member& member) const;
+  Message admission(const Record& record, TimePoint now) const;
   void tell_others(const Message& message, const std::string& but, Notices& out) const;
   Notices depart(Record& record, Message farewell);
   Notices retire(Record& record, Message farewell);

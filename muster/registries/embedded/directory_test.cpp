@@ -86,6 +86,28 @@ TEST_F(DirectoryTest, WhoComesBackCountsUpAndFencesWhoIsStillThere) {
   EXPECT_EQ(announce(6, "b", 6), (Lines{"6: joined a/1", "6: admitted b/3", "1: joined b/3"}));
 }
 
+TEST_F(DirectoryTest, WhoIsRemindedOfAHigherCountGivesTheNext) {
+  announce(1, "a", 1);
+  announce(2, "b", 2);
+  announce(3, "c", 3);
+  const auto remind = [&](Seat seat, std::uint64_t id, std::uint64_t incarnation) {
+    return lines(directory.remind(seat, announcement("b", id, incarnation).member, now));
+  };
+  EXPECT_EQ(remind(1, 9, 1), (Lines{"2: admitted b/2", "1: joined b/2", "3: joined b/2"}));
+  EXPECT_EQ(remind(1, 9, 1), Lines{}) << "it counts higher already";
+  EXPECT_EQ(remind(1, 2, 7), Lines{}) << "of itself";
+  EXPECT_EQ(remind(4, 9, 7), Lines{}) << "by nobody";
+  EXPECT_EQ(remind(1, 9, msg::kMaxIncarnation), Lines{});
+  // Who has not heard of it yet, and comes to the next who serves, is the same.
+  hand_over();
+  EXPECT_EQ(announce(5, "b", 2, 1), (Lines{"5: joined a/1", "5: joined c/1", "5: admitted b/2"}));
+  // Of one who is away, for its return.
+  directory.leave(5);
+  announce(1, "a", 1, 1);
+  EXPECT_EQ(remind(1, 9, 4), Lines{});
+  EXPECT_EQ(announce(6, "b", 6).at(2), "6: admitted b/6");
+}
+
 TEST_F(DirectoryTest, ASilentMemberIsLostAfterItsLeaseAndABeatBringsItBack) {
   announce(1, "a", 1);
   announce(2, "b", 2);

@@ -96,12 +96,14 @@ void EmbeddedMember::take(const Message& message) {
     case Kind::announce:
     case Kind::leave:
     case Kind::ask:
-    case Kind::counted: return;
+    case Kind::counted:
+    case Kind::remind: return;
   }
 }
 
 void EmbeddedMember::take_admission(const Message& message) {
-  request_.self.incarnation = message.member.incarnation;
+  const bool is_news = std::exchange(request_.self.incarnation, message.member.incarnation) !=
+                       message.member.incarnation;
   is_admitted_ = true;
   backoff_.reset();
   loop_.stop(doubt_timer_);
@@ -110,7 +112,7 @@ void EmbeddedMember::take_admission(const Message& message) {
   } else {
     loop_.start(missing_timer_, loop_.now() + request_.lease);
   }
-  if (std::exchange(was_told_, true) && !is_unreachable_) return;
+  if (std::exchange(was_told_, true) && !is_unreachable_ && !is_news) return;
   is_unreachable_ = false;
   sink_.on_admitted(request_.self);
 }
@@ -161,6 +163,13 @@ void EmbeddedMember::leave() {
   if (carrier_) carrier_->send({.kind = Kind::leave});
   // Nobody may be there to say it to.
   loop_.start(end_timer_, loop_.now() + kGoodbye);
+}
+
+void EmbeddedMember::remind(const msg::Member& known) {
+  if (!is_admitted_ || is_leaving_ || why_ended_) return;
+  Message message{.kind = Kind::remind};
+  message.member = known;
+  carrier_->send(message);
 }
 
 void EmbeddedMember::end_later(Error why) {

@@ -24,6 +24,7 @@ class EmbeddedMember final : public msg::Membership, private CarrierSink {
   EmbeddedMember& operator=(const EmbeddedMember&) = delete;
 
   void leave() override;
+  void remind(const msg::Member& known) override;
 
  private:
   // Finding whoever serves.

@@ -31,6 +31,8 @@ enum class Kind : std::uint8_t {
   // From an onlooker, and to it.
   ask = 10,      // Who is in this group? Answered by joined for each,
   counted = 11,  // and then by this.
+  // From a member.
+  remind = 12,  // This one was there, and you speak of another who counts no higher.
 };
 
 struct Message {

@@ -196,6 +196,8 @@ void Server::heard(Guest& guest, std::span<const std::byte> bytes) {
     queue(directory_->beat(guest.seat, loop_.now()));
   } else if (message->kind == Kind::leave) {
     queue(directory_->leave(guest.seat));
+  } else if (message->kind == Kind::remind) {
+    queue(directory_->remind(guest.seat, message->member, loop_.now()));
   } else {
     refuse(guest, Error(Code::invalid, "that is not for a member to say"));
   }

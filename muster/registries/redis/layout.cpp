@@ -14,7 +14,6 @@ using wire::Value;
 constexpr wire::Limits kRecordLimits{
     .max_depth = 4, .max_values = 64, .max_bytes = 16384, .max_parts = 0};
 // Lua counts in doubles.
-constexpr std::uint64_t kHighest = std::uint64_t{1} << 53;
 
 std::string own(const std::string& group, const std::string& what) { return group + "::" + what; }
 std::string lease_key(const msg::JoinRequest& request) {
@@ -61,7 +60,7 @@ std::optional<Listed> read_listed(const Reply& reply) {
   const std::string_view known = fields[2].text;
   const std::size_t space = known.find(' ');
   const auto incarnation = number<std::uint64_t>(known.substr(0, space));
-  if (!incarnation || *incarnation == 0 || *incarnation > kHighest) return std::nullopt;
+  if (!incarnation || *incarnation == 0 || *incarnation > msg::kMaxIncarnation) return std::nullopt;
   member->incarnation = *incarnation;
   if (!msg::check(*member)) return std::nullopt;
   return Listed{*std::move(member), fields[4].integer == 1};
@@ -108,12 +107,14 @@ Result<std::optional<std::uint64_t>> read_announced(const Reply& reply) {
 }
 
 Command remind_command(const std::string& group, const std::map<std::string, msg::Member>& known) {
-  Command command{"EVAL", kRemindScript, "1", own(group, "incarnations")};
+  Command command{"EVAL", kRemindScript,      "1", own(group, "incarnations"),
+                  group,  news_channel(group)};
   for (const auto& [name, member] : known) {
     const std::string incarnation = std::to_string(member.incarnation);
     command.push_back(name);
     command.push_back(incarnation);
-    command.push_back(incarnation + " " + member.id.to_string() + " " + member.type);
+    command.push_back(member.id.to_string());
+    command.push_back(member.type);
   }
   return command;
 }

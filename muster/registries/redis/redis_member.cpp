@@ -47,10 +47,7 @@ void RedisMember::on_ready() {
   backoff_.reset();
   // Pushed, not answered, in RESP3.
   client_->subscribe(news_channel(request_.group));
-  if (!highest_.empty()) {
-    client_->send(remind_command(request_.group, highest_),
-                  [this](const Reply& reply) { is_trouble(reply); });
-  }
+  remind_of(highest_);
   renew();
 }
 
@@ -91,7 +88,24 @@ void RedisMember::take_announced(const Reply& reply) {
     return end_later(
         Error(Code::invalid, "a younger incarnation bears the name " + request_.self.name));
   }
-  request_.self.incarnation = **incarnation;
+  take_incarnation(**incarnation);
+}
+
+// With another one we are told that we are in, again.
+void RedisMember::take_incarnation(std::uint64_t incarnation) {
+  if (std::exchange(request_.self.incarnation, incarnation) != incarnation) is_admitted_ = false;
+}
+
+void RedisMember::remind(const msg::Member& known) {
+  if (is_connected_ && !is_leaving_ && known.incarnation < msg::kMaxIncarnation) {
+    remind_of({{known.name, known}});
+  }
+}
+
+void RedisMember::remind_of(const std::map<std::string, msg::Member>& known) {
+  if (known.empty()) return;
+  client_->send(remind_command(request_.group, known),
+                [this](const Reply& reply) { is_trouble(reply); });
 }
 
 void RedisMember::ask_roll() {
@@ -127,7 +141,9 @@ void RedisMember::take_listed(const Roll& roll) {
     const msg::Member& member = listed.member;
     if (member.name == request_.self.name) {
       has_us = listed.is_leased;
-      if (member.incarnation > request_.self.incarnation) {
+      if (member.id == request_.self.id) {
+        take_incarnation(member.incarnation);
+      } else if (member.incarnation > request_.self.incarnation) {
         return end_later(
             Error(Code::invalid, "a younger incarnation bears the name " + member.name));
       }
@@ -139,12 +155,20 @@ void RedisMember::take_listed(const Roll& roll) {
     missing_since_.erase(member.name);
     if (view_.see(member)) tell_joined(member);
   }
-  if (!has_us && !is_leaving_) announce();  // Somebody has emptied Redis.
+  if (has_us || is_leaving_) return;
+  // Somebody has emptied Redis.
+  remind_of(highest_);
+  announce();
 }
 
 void RedisMember::tell_joined(const msg::Member& member) {
-  if (highest_.contains(member.name) || highest_.size() < kMostReminded) {
-    highest_[member.name] = member;
+  const auto highest = highest_.find(member.name);
+  if (highest == highest_.end()) {
+    if (highest_.size() < kMostReminded) highest_.emplace(member.name, member);
+  } else if (highest->second.id != member.id && highest->second.incarnation >= member.incarnation) {
+    remind(highest->second);  // Redis has forgotten it.
+  } else {
+    highest->second = member;
   }
   sink_.on_joined(member);
 }

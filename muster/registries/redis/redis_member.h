@@ -26,6 +26,7 @@ class RedisMember final : public msg::Membership, private RedisClientSink {
   RedisMember& operator=(const RedisMember&) = delete;
 
   void leave() override;
+  void remind(const msg::Member& known) override;
 
  private:
   // The connection.
@@ -37,6 +38,8 @@ class RedisMember final : public msg::Membership, private RedisClientSink {
   // What is asked and answered.
   void renew();
   void announce();
+  void take_incarnation(std::uint64_t incarnation);
+  void remind_of(const std::map<std::string, msg::Member>& known);
   void take_announced(const Reply& reply);
   void ask_roll();
   void take_roll(const Reply& reply);

@@ -131,6 +131,23 @@ TEST_F(RedisTrouble, WhoEmptiesItDisturbsNobody) {
   EXPECT_EQ(a.incarnation(), 1U);
 }
 
+TEST_F(RedisTrouble, WhoWasAwayWhenItWasEmptiedComesBackHigher) {
+  const RedisServer server;
+  Component& a = join("a", at(server));
+  ASSERT_TRUE(is_admitted(join("b", at(server))));
+  Component& second = join("b", at(server));
+  ASSERT_TRUE(run_until([&] { return a.knows("b") == 2; }));
+  second.leave();
+  ASSERT_TRUE(run_until([&] { return a.has("left b/2"); }));
+
+  server.ask("FLUSHALL");
+  // Whether it comes before a has noticed, or after.
+  Component& third = join("b", at(server));
+
+  EXPECT_TRUE(run_until([&] { return third.incarnation() > 2 && a.knows("b") > 2; }));
+  EXPECT_FALSE(third.is_ended());
+}
+
 TEST_F(RedisTrouble, OneThatStoodStillForLongBlamesNobody) {
   RedisServer server;
   Component& a = join("a", at(server));

@@ -15,15 +15,15 @@ if known then
   if n then highest, holder, type = tonumber(n), i, t end
 end
 local mine = tonumber(ARGV[4])
-if holder == ARGV[3] and (mine == 0 or mine == highest) then
-  mine = highest
+if holder == ARGV[3] then
+  mine = math.max(mine, highest)
 elseif mine == 0 then
   mine = highest + 1
 elseif mine <= highest then
   return 0
 end
 if type ~= ARGV[2] then redis.call('HDEL', ARGV[8] .. ':' .. type, ARGV[1]) end
-local news = redis.call('GET', KEYS[3]) ~= ARGV[3] or redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[6]
+local news = mine ~= highest or redis.call('GET', KEYS[3]) ~= ARGV[3] or redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[6]
 redis.call('SET', KEYS[3], ARGV[3], 'PX', ARGV[5])
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', mine) .. ' ' .. ARGV[3] .. ' ' .. ARGV[2])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[6])
@@ -37,15 +37,27 @@ return mine
 )lua";
 
 // KEYS: incarnations
-// ARGV: name, incarnation, "incarnation id type", for each component
-// A Redis that has come back empty is told how high its components had counted.
+// ARGV: group, channel; then name, incarnation, id, type, for each component
+// A Redis that has come back empty is told how high its components had counted. Who has
+// come meanwhile, under such a name and as another, counts on from there.
 inline constexpr const char* kRemindScript = R"lua(
-for i = 1, #ARGV, 3 do
-  local known = redis.call('HGET', KEYS[1], ARGV[i])
-  local n = tonumber(string.match(known or '', '^%d+') or 0)
-  if n < tonumber(ARGV[i + 1]) then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2]) end
+for i = 3, #ARGV, 4 do
+  local name, height, id, type = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3]
+  local known = redis.call('HGET', KEYS[1], name)
+  local n, holder, its = string.match(known or '', '^(%d+) (%x+) (%S+)$')
+  n = tonumber(n or 0)
+  if n < height or (n == height and holder ~= id) then
+    local lease = redis.call('GET', ARGV[1] .. '::lease:' .. name)
+    if holder and lease == holder and holder ~= id then
+      height, id, type = height + 1, holder, its
+      redis.call('PUBLISH', ARGV[2], 'joined ' .. name)
+    end
+    if n < height then
+      redis.call('HSET', KEYS[1], name, string.format('%.0f', height) .. ' ' .. id .. ' ' .. type)
+    end
+  end
 end
-return #ARGV / 3
+return (#ARGV - 2) / 4
 )lua";
 
 // KEYS: incarnations, types, gone, heard, calm

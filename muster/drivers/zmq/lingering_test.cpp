@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -46,7 +47,11 @@ Stream::Make frames_with(Body body) {
 // Holds up the thread of libzmq's that lets go of a body.
 class Gate {
  public:
+  Gate() = default;
   ~Gate() { open(); }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
   void open() {
     if (!std::exchange(is_open_, true)) opening_.set_value();
   }

@@ -48,10 +48,10 @@ Status ZmqShared::keep_doors() {
 }
 
 void ZmqShared::prepare(Socket& socket) const {
-  // Now, though nothing lingers yet: what libzmq makes for a peer is told how
-  // long when that peer goes, or by the listener, which knows what was set before
-  // it was. Without end, as libzmq has it, what a lost peer was to get is kept
-  // for ever, and the context with it.
+  // Before anything is bound or connected: libzmq tells what it made for a peer
+  // how long to linger when that peer goes, or its listener, which knows only what
+  // was set before it was there. Unless told it is without end: what a lost peer
+  // was to get is kept for ever, and the context never ends.
   socket.set(ZMQ_LINGER, kLingerMs);
   socket.set(ZMQ_SNDHWM, kMostHeld);
   socket.set(ZMQ_RCVHWM, kMostHeld);

@@ -76,7 +76,7 @@ void DialedLine::try_next() {
 }
 
 Status DialedLine::begin(const Attempt& attempt) {
-  socket_ = std::make_unique<Socket>(shared_.context, ZMQ_DEALER);
+  socket_ = std::make_unique<Socket>(shared_.context.get(), ZMQ_DEALER);
   if (!socket_->is_open()) return Error(Code::overloaded, zmq_strerror(zmq_errno()));
   shared_.prepare(*socket_);
   // Once only: whether to come back is for links to say.

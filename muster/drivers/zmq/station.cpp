@@ -57,7 +57,7 @@ Station::Station(Private, ZmqShared& shared, std::string name, Accept accept)
     : shared_(shared),
       name_(std::move(name)),
       accept_(std::move(accept)),
-      socket_(shared.context, ZMQ_ROUTER),
+      socket_(shared.context.get(), ZMQ_ROUTER),
       probe_([this] {
         const auto self = shared_from_this();
         pump();

@@ -1,7 +1,6 @@
 #include "muster/drivers/zmq/zmq_shared.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 
 #include <zmq.h>
@@ -9,8 +8,6 @@
 namespace muster::drivers::zmq {
 namespace {
 
-// Each that dials takes three.
-constexpr int kMostSockets = 30'000;
 constexpr std::size_t kKeptKeys = 2 * net::kMaxGenerations;
 
 int to_ms(Duration duration) {
@@ -20,14 +17,7 @@ int to_ms(Duration duration) {
 }  // namespace
 
 ZmqShared::ZmqShared(loop::Loop& the_loop, ZmqOptions the_options)
-    : loop(the_loop), options(std::move(the_options)), context(zmq_ctx_new()), resolver(the_loop) {
-  zmq_ctx_set(context, ZMQ_MAX_SOCKETS, kMostSockets);
-}
-
-ZmqShared::~ZmqShared() {
-  doorkeeper_.reset();
-  while (zmq_ctx_term(context) != 0 && errno == EINTR) continue;
-}
+    : loop(the_loop), options(std::move(the_options)), resolver(the_loop) {}
 
 Result<std::vector<net::Token>> ZmqShared::tokens() {
   if (!options.tokens) {
@@ -46,7 +36,7 @@ const CurveKeys& ZmqShared::keys(const net::Token& token) {
 Status ZmqShared::keep_doors() {
   if (doorkeeper_) return ok();
   auto made = std::make_unique<Doorkeeper>(
-      loop, context, [this](std::string_view domain, std::span<const std::byte> key) {
+      loop, context.get(), [this](std::string_view domain, std::span<const std::byte> key) {
         for (const net::Token& token : options.tokens->accepted()) {
           if (domain_of(token) == domain && net::is_same(keys(token).client.open, key)) return true;
         }
@@ -58,6 +48,11 @@ Status ZmqShared::keep_doors() {
 }
 
 void ZmqShared::prepare(Socket& socket) const {
+  // Before anything is bound or connected: libzmq tells what it made for a peer
+  // how long to linger when that peer goes, or its listener, which knows only what
+  // was set before it was there. Unless told it is without end: what a lost peer
+  // was to get is kept for ever, and the context never ends.
+  socket.set(ZMQ_LINGER, kLingerMs);
   socket.set(ZMQ_SNDHWM, kMostHeld);
   socket.set(ZMQ_RCVHWM, kMostHeld);
   socket.set(ZMQ_HANDSHAKE_IVL, to_ms(options.handshake_timeout));
@@ -69,8 +64,9 @@ void ZmqShared::prepare(Socket& socket) const {
 }
 
 std::unique_ptr<Monitor> ZmqShared::watch(Socket& socket, Monitor::Tell tell) {
-  return std::make_unique<Monitor>(
-      loop, context, socket, "muster-monitor-" + std::to_string(++monitors_), std::move(tell));
+  return std::make_unique<Monitor>(loop, context.get(), socket,
+                                   "muster-monitor-" + std::to_string(++monitors_),
+                                   std::move(tell));
 }
 
 void ZmqShared::warn(std::string_view event, std::string_view detail) {

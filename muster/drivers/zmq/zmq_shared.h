@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "muster/base/buffer_pool.h"
+#include "muster/drivers/zmq/context.h"
 #include "muster/drivers/zmq/curve_keys.h"
 #include "muster/drivers/zmq/doorkeeper.h"
 #include "muster/drivers/zmq/monitor.h"
@@ -28,9 +29,8 @@ inline constexpr int kLingerMs = 200;
 
 class ZmqShared {
  public:
+  // Goes after all sockets were closed; waits for what lingers, as Context does.
   ZmqShared(loop::Loop& the_loop, ZmqOptions the_options);
-  // After all sockets were closed; waits for what lingers.
-  ~ZmqShared();
   ZmqShared(const ZmqShared&) = delete;
   ZmqShared& operator=(const ZmqShared&) = delete;
 
@@ -55,7 +55,7 @@ class ZmqShared {
 
   loop::Loop& loop;
   const ZmqOptions options;
-  void* const context;
+  const Context context;
   net::Resolver resolver;
   BufferPool pool;
 

@@ -2,7 +2,9 @@
 //
 // Any thread may call anything here, but not while it holds the loop's baton.
 // What one proxy sends to another arrives in order within a priority, each
-// message at most once unless its draft says OnLoss::wait or Delivery::at_least_once.
+// message at most once unless its draft says OnLoss::wait or Delivery::at_least_once. What
+// is delivered at least once and what is not are each in order; the one may overtake the
+// other where a peer was away or a link broke, since the first waits for word of what came.
 // Calls that wait drive the loop themselves; there is no thread in between. A process may have
 // several proxies. In a child that was forked, all calls say Code::invalid: make a new proxy there.
 

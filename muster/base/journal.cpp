@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -154,10 +153,9 @@ Result<Journal> Journal::open(const std::string& path, const OnRecord& on_record
   Journal journal(path, options);
   const std::string attempt = "open journal " + path;
   // A file of its own: the journal itself is replaced now and then.
-  MUSTER_TRY(journal.lock_, open_file(path + ".lock", O_RDWR));
-  if (flock(journal.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Error(Code::unavailable, attempt + ": another process has it open");
-  }
+  Result<FileLock> lock = FileLock::take(path + ".lock");
+  if (!lock) return lock.error().during(attempt);
+  journal.lock_ = *std::move(lock);
   MUSTER_TRY(journal.file_, open_file(path, O_RDWR));
   const int file = journal.file_.get();
   if (Status magic = check_magic(file); !magic) return magic.error().during(attempt);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "muster/base/descriptor.h"
+#include "muster/base/file_lock.h"
 #include "muster/base/result.h"
 
 namespace muster {
@@ -30,9 +31,9 @@ class Journal {
   using Write = std::function<Status(std::span<const std::byte> record)>;
 
   // Opens `path`, or makes it, for the owner only; gives all that is there to
-  // `on_record`, in order. Code::unavailable if another process has it open or
-  // the system refuses; Code::invalid if it is no journal, or one that is damaged
-  // elsewhere than at its end.
+  // `on_record`, in order. Code::unavailable if somebody has it open, here or in
+  // another process, or the system refuses; Code::invalid if it is no journal, or one that is
+  // damaged elsewhere than at its end.
   static Result<Journal> open(const std::string& path, const OnRecord& on_record,
                               const JournalOptions& options = {});
 
@@ -54,7 +55,7 @@ class Journal {
 
   std::string path_;
   JournalOptions options_;
-  Descriptor lock_;
+  FileLock lock_;
   Descriptor file_;
   std::uint64_t size_ = 0;
   bool is_broken_ = false;

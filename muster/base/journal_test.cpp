@@ -1,14 +1,19 @@
 #include "muster/base/journal.h"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "muster/base/descriptor.h"
 
 namespace muster {
 namespace {
@@ -33,6 +38,17 @@ class JournalTest : public ::testing::Test {
       seen.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
       return ok();
     });
+  }
+  // What a child of this process has got from opening it: 0, or the error's code.
+  int outcome_in_child() {
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto journal = open();
+      _exit(journal ? 0 : static_cast<int>(journal.error().code()));
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string contents() const {
     std::ifstream file(path, std::ios::binary);
@@ -112,10 +128,64 @@ TEST_F(JournalTest, RefusesAFileThatIsDamagedInTheMiddleOrNoJournal) {
   EXPECT_EQ(open().error().code(), Code::invalid);
 }
 
-TEST_F(JournalTest, IsForOneProcessAtATime) {
+TEST_F(JournalTest, IsForOneHolderAtATime) {
+  constexpr int kUnavailable = static_cast<int>(Code::unavailable);
   auto journal = open();
   ASSERT_TRUE(journal);
+  EXPECT_EQ(outcome_in_child(), kUnavailable);
   EXPECT_EQ(open().error().code(), Code::unavailable);
+  std::filesystem::create_symlink(path + ".lock", folder / "other.lock");
+  EXPECT_EQ(Journal::open(folder / "other", [](auto) { return ok(); }).error().code(),
+            Code::unavailable);
+  EXPECT_EQ(outcome_in_child(), kUnavailable) << "the attempts here have not let others in";
+  journal = Error(Code::cancelled, "it is closed");
+  EXPECT_EQ(outcome_in_child(), 0);
+  EXPECT_TRUE(open());
+}
+
+TEST_F(JournalTest, IsFreeOnceItsProcessHasDiedWhoeverThatHasForked) {
+  int pipe_of_ready[2];
+  int pipe_of_life[2];
+  ASSERT_EQ(pipe(pipe_of_ready), 0);
+  ASSERT_EQ(pipe(pipe_of_life), 0);
+  Descriptor is_ready(pipe_of_ready[0]);
+  Descriptor life(pipe_of_life[1]);
+  const pid_t component = fork();
+  if (component == 0) {
+    const auto journal = open();
+    if (fork() == 0) {  // A helper, which ends when the test does.
+      life.reset();
+      const char mark = journal ? 'y' : 'n';
+      static_cast<void>(!write(pipe_of_ready[1], &mark, 1));
+      char none = 0;
+      static_cast<void>(!read(pipe_of_life[0], &none, 1));
+      _exit(0);
+    }
+    for (;;) pause();
+  }
+  close(pipe_of_ready[1]);
+  close(pipe_of_life[0]);
+  char mark = 0;
+  ASSERT_EQ(read(is_ready.get(), &mark, 1), 1);
+  EXPECT_EQ(mark, 'y');
+  EXPECT_EQ(open().error().code(), Code::unavailable) << "while it lives";
+  kill(component, SIGKILL);
+  EXPECT_EQ(waitpid(component, nullptr, 0), component);
+  const auto journal = open();
+  EXPECT_TRUE(journal) << journal.error().message();
+}
+
+TEST_F(JournalTest, OfAParentIsNotTakenFromItByAChildThatClosesItsCopy) {
+  std::optional<Journal> journal(*open());
+  const pid_t child = fork();
+  if (child == 0) {
+    journal.reset();
+    _exit(open() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(outcome_in_child(), static_cast<int>(Code::unavailable));
 }
 
 TEST_F(JournalTest, IsRewrittenWholeOrNotAtAll) {

@@ -182,19 +182,32 @@ Status Journal::append_to(int file, std::uint64_t at, std::span<const std::byte>
 }
 
 Status Journal::append(std::span<const std::byte> record) {
+  return append_all(std::span(&record, 1));
+}
+
+Status Journal::append_all(std::span<const std::span<const std::byte>> records) {
   const std::string attempt = "append to journal " + path_;
   if (is_broken_) return Error(Code::unavailable, attempt + ": it failed before");
-  if (Status written = append_to(file_.get(), size_, record); !written) {
-    is_broken_ = ftruncate(file_.get(), static_cast<off_t>(size_)) != 0;
-    return written.error().during(attempt);
+  std::uint64_t end = size_;
+  for (const auto& record : records) {
+    if (Status written = append_to(file_.get(), end, record); !written) {
+      is_broken_ = !cut_back();
+      return written.error().during(attempt);
+    }
+    end += kHead + record.size();
   }
   if (options_.syncs && fdatasync(file_.get()) != 0) {
+    const int why = errno;
     is_broken_ = true;  // Nobody knows what is on the disk now.
-    return system_error(Code::unavailable, attempt, errno);
+    static_cast<void>(cut_back());
+    return system_error(Code::unavailable, attempt, why);
   }
-  size_ += kHead + record.size();
+  size_ = end;
   return ok();
 }
+
+// Takes back what an attempt has left.
+bool Journal::cut_back() const { return ftruncate(file_.get(), static_cast<off_t>(size_)) == 0; }
 
 Status Journal::read(const OnRecord& on_record) const {
   MUSTER_TRY_OK(scan(file_.get(), on_record));
@@ -205,6 +218,15 @@ Status Journal::rewrite(const std::function<Status(const Write& write)>& fill) {
   const std::string attempt = "rewrite journal " + path_;
   if (is_broken_) return Error(Code::unavailable, attempt + ": it failed before");
   const std::string name = path_ + ".new";
+  if (Status replaced = replace_by(name, fill); !replaced) {
+    unlink(name.c_str());  // The disk may be full as it is.
+    return replaced.error().during(attempt);
+  }
+  return sync_folder(path_);
+}
+
+Status Journal::replace_by(const std::string& name,
+                           const std::function<Status(const Write& write)>& fill) {
   MUSTER_TRY(Descriptor file, open_file(name, O_RDWR | O_TRUNC));
   MUSTER_TRY_OK(write_at(file.get(), 0, std::as_bytes(std::span(kMagic))));
   std::uint64_t end = kMagic.size();
@@ -213,13 +235,13 @@ Status Journal::rewrite(const std::function<Status(const Write& write)>& fill) {
     end += kHead + record.size();
     return ok();
   }));
-  if (fsync(file.get()) != 0) return system_error(Code::unavailable, attempt, errno);
+  if (fsync(file.get()) != 0) return system_error(Code::unavailable, "sync", errno);
   if (rename(name.c_str(), path_.c_str()) != 0) {
-    return system_error(Code::unavailable, attempt, errno);
+    return system_error(Code::unavailable, "rename", errno);
   }
   file_ = std::move(file);
   size_ = end;
-  return sync_folder(path_);
+  return ok();
 }
 
 }  // namespace muster

@@ -39,6 +39,8 @@ class Journal {
 
   // All of it or nothing. After an error of the disk itself no more is taken.
   Status append(std::span<const std::byte> record);
+  // The same of several in one go, of which a crash may leave the first ones.
+  Status append_all(std::span<const std::span<const std::byte>> records);
   // Goes through all records again.
   Status read(const OnRecord& on_record) const;
   // Replaces the file by another that holds what `fill` writes; after a crash
@@ -52,6 +54,8 @@ class Journal {
       : path_(std::move(path)), options_(options) {}
 
   Status append_to(int file, std::uint64_t at, std::span<const std::byte> record) const;
+  bool cut_back() const;
+  Status replace_by(const std::string& name, const std::function<Status(const Write& write)>& fill);
 
   std::string path_;
   JournalOptions options_;

@@ -1,10 +1,12 @@
 // Journal: records in a file, each whole or not there, whenever the process dies.
 //
-// A record is its checksum, its size and its bytes. What a crash left half
-// written at the end is cut off when the file is opened again. Thread-compatible.
+// A record is the file's mark, its checksum, its size and its bytes. What a crash left
+// half written at the end is cut off when the file is opened again; it is told from
+// damage by whole records that follow that. Thread-compatible.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +19,9 @@
 #include "muster/base/result.h"
 
 namespace muster {
+
+// Random bytes by which a file knows its own records.
+using JournalMark = std::array<std::byte, 8>;
 
 struct JournalOptions {
   // append() returns once the record is on the disk. Without it a record outlives
@@ -59,6 +64,7 @@ class Journal {
 
   std::string path_;
   JournalOptions options_;
+  JournalMark mark_ = {};
   FileLock lock_;
   Descriptor file_;
   std::uint64_t size_ = 0;

@@ -22,6 +22,9 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
+constexpr std::size_t kBegin = 28;  // Where the first record is,
+constexpr std::size_t kHead = 20;   // and how much of it stands before its bytes.
+
 class JournalTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -83,7 +86,7 @@ TEST_F(JournalTest, CutsOffWhatACrashLeftWhereverItWasTorn) {
     EXPECT_TRUE(journal->append(bytes_of("second")));
   }
   const std::string whole = contents();
-  const std::size_t last = whole.size() - 18;
+  const std::size_t last = whole.size() - kHead - 6;
   for (std::size_t size = 0; size < whole.size(); ++size) {
     set_contents(whole.substr(0, size));
     {
@@ -104,7 +107,7 @@ TEST_F(JournalTest, TakesALastRecordThatWasHalfWrittenInPlaceForOneThatIsNotTher
     EXPECT_TRUE(journal->append(bytes_of("second")));
   }
   const std::string whole = contents();
-  for (std::size_t at = whole.size() - 18; at < whole.size(); ++at) {
+  for (std::size_t at = whole.size() - kHead - 6; at < whole.size(); ++at) {
     std::string torn = whole;
     torn[at] = static_cast<char>(torn[at] ^ 0x40);
     set_contents(torn);
@@ -120,12 +123,77 @@ TEST_F(JournalTest, RefusesAFileThatIsDamagedInTheMiddleOrNoJournal) {
     EXPECT_TRUE(journal->append(bytes_of("second")));
   }
   std::string damaged = contents();
-  damaged[16 + 12] = 'F';
+  damaged[kBegin + kHead] = 'F';
   set_contents(damaged);
   EXPECT_EQ(open().error().code(), Code::invalid);
   EXPECT_EQ(contents(), damaged) << "it is left as it was";
   set_contents("something else altogether");
   EXPECT_EQ(open().error().code(), Code::invalid);
+}
+
+TEST_F(JournalTest, KnowsDamageOfAnyByteFromATornLastRecord) {
+  const Texts texts{"first", "", std::string(40, 'x'), "fourth", "last one"};
+  std::vector<std::size_t> ends;
+  {
+    auto journal = open();
+    for (const std::string& text : texts) {
+      EXPECT_TRUE(journal->append(bytes_of(text)));
+      ends.push_back(journal->size());
+    }
+  }
+  const std::string whole = contents();
+  const std::size_t last = ends[ends.size() - 2];
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    // A bit of it, all of it, and whatever makes a size small or huge.
+    for (const int change : {0x01, 0x40, 0xFF}) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ change);
+      set_contents(damaged);
+      const auto journal = open();
+      if (at >= last) {
+        ASSERT_TRUE(journal) << at << ' ' << journal.error().message();
+        EXPECT_EQ(seen, Texts(texts.begin(), texts.end() - 1)) << at;
+      } else {
+        ASSERT_FALSE(journal) << at;
+        EXPECT_EQ(journal.error().code(), Code::invalid) << at;
+        EXPECT_EQ(contents(), damaged) << "it is left as it was";
+      }
+    }
+  }
+}
+
+TEST_F(JournalTest, FindsAWholeRecordFarBehindTheDamage) {
+  // On either side of what is read at once.
+  for (std::size_t size = (1 << 16) - kHead - 10; size < (1 << 16) - kHead + 10; ++size) {
+    std::filesystem::remove(path);
+    {
+      auto journal = open();
+      EXPECT_TRUE(journal->append(bytes_of(std::string(size, 'x'))));
+      EXPECT_TRUE(journal->append(bytes_of("second")));
+    }
+    std::string damaged = contents();
+    damaged[kBegin + kHead - 1] = 1;  // A size that no file has.
+    set_contents(damaged);
+    EXPECT_EQ(open().error().code(), Code::invalid) << size;
+  }
+}
+
+TEST_F(JournalTest, TakesATornRecordForNothingElseThoughAnotherJournalIsInIt) {
+  {
+    auto journal = open();
+    EXPECT_TRUE(journal->append(bytes_of("another's")));
+  }
+  const std::string other = contents();
+  std::filesystem::remove(path);
+  {
+    auto journal = open();
+    EXPECT_TRUE(journal->append(bytes_of("first")));
+    EXPECT_TRUE(journal->append(bytes_of(other + other)));
+  }
+  const std::string whole = contents();
+  set_contents(whole.substr(0, whole.size() - 3));
+  ASSERT_TRUE(open());
+  EXPECT_EQ(seen, Texts{"first"});
 }
 
 TEST_F(JournalTest, IsForOneHolderAtATime) {

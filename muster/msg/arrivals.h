@@ -57,9 +57,12 @@ class Arrivals {
   // forgotten: into `forgotten`. False if it was not told of so many.
   bool confirm(std::uint32_t count, std::vector<MessageId>& forgotten);
 
-  // The sender is gone for good: all that was done, which is forgotten.
+  // Nobody will send any of it again: all that was done, which is forgotten.
   std::vector<MessageId> clear();
 
+  // Nothing that has come is here, or done without the sender's knowing.
+  bool empty() const { return held_.empty() && done_.empty(); }
+  bool is_done(const MessageId& id) const { return done_ids_.contains(id); }
   std::size_t held() const { return held_.size(); }
   std::size_t unconfirmed() const { return done_.size(); }
   std::size_t replies() const { return replies_.size(); }

@@ -123,7 +123,7 @@ bool FileDedupStore::erase(const HandledId& id) {
 }
 
 Status FileDedupStore::commit(const Message& message, std::span<const std::byte> effect,
-                              const std::optional<wire::Value>& reply) {
+                              const std::optional<wire::Value>& reply, const Replay& apply) {
   HandledId handled{std::string(message.source()), message.message_id()};
   Buffer answer;
   if (reply) {
@@ -142,6 +142,7 @@ Status FileDedupStore::commit(const Message& message, std::span<const std::byte>
   writer.bytes(effect);
   MUSTER_TRY_OK(journal_->append(writer.written()));
   handled_.emplace(std::move(handled), std::move(answer));
+  if (apply != nullptr) apply(effect);
   return ok();
 }
 
@@ -155,20 +156,25 @@ Result<std::vector<Handled>> FileDedupStore::load() {
 
 Status FileDedupStore::commit(std::span<const Handled> handled) {
   const std::scoped_lock lock(mutex_);
-  StoreWriter ids = record_of(DedupRecord::handled);
+  std::vector<StoreWriter> records{record_of(DedupRecord::handled)};
   for (const Handled& one : handled) {
     const auto found = handled_.find(one);
     const bool is_new = found == handled_.end();
     if (!one.reply.empty() && (is_new || found->second.empty())) {
-      MUSTER_TRY_OK(journal_->append(record_of_reply(one, one.reply).written()));
-      handled_[one] = one.reply;
+      records.push_back(record_of_reply(one, one.reply));
     } else if (is_new) {
-      write(ids, one);
+      write(records[0], one);
     }
   }
-  if (ids.written().size() == 1) return ok();
-  MUSTER_TRY_OK(journal_->append(ids.written()));
-  for (const Handled& one : handled) handled_.try_emplace(one);
+  std::vector<std::span<const std::byte>> bytes;
+  for (const StoreWriter& record : records) bytes.push_back(record.written());
+  if (bytes[0].size() == 1) bytes.erase(bytes.begin());  // No ids.
+  if (bytes.empty()) return ok();
+  MUSTER_TRY_OK(journal_->append_all(bytes));
+  for (const Handled& one : handled) {
+    Buffer& reply = handled_[one];
+    if (reply.empty()) reply = one.reply;
+  }
   return ok();
 }
 
@@ -218,8 +224,17 @@ Status FileDedupStore::compact_if_due() {
   return ok();
 }
 
+Status FileDedupStore::compact(const std::function<std::vector<std::byte>()>& snapshot) {
+  const std::scoped_lock lock(mutex_);
+  return replace_effects(snapshot());
+}
+
 Status FileDedupStore::compact(std::span<const std::byte> snapshot) {
   const std::scoped_lock lock(mutex_);
+  return replace_effects(snapshot);
+}
+
+Status FileDedupStore::replace_effects(std::span<const std::byte> snapshot) {
   MUSTER_TRY_OK(journal_->rewrite([&](const Journal::Write& write_record) -> Status {
     StoreWriter past = record_of(DedupRecord::past);
     past.bytes(snapshot);

@@ -11,6 +11,12 @@
 //     return ok();
 //   });
 //
+// Where several threads handle messages, commit() is to apply the effect, and
+// compact() to take the snapshot, both under the store's lock:
+//
+//     store->commit(messages[0], effect, reply, [&](auto made) { apply(state, made); });
+//     store->compact([&] { return bytes_of(state); });
+//
 // Where handlers commit nothing, their messages are committed when they have
 // returned: none comes again that was, but one whose handler had not returned does.
 // The reply to a task is committed with it then, or by the handler, which may give
@@ -55,10 +61,19 @@ class FileDedupStore final : public DedupStore {
 
   // All or nothing, however the process ends. Code::invalid if the message was
   // committed before: its effect is there. `reply` is what a task is answered with
-  // if whoever asked never hears the answer that the handler gives.
+  // if whoever asked never hears the answer that the handler gives. `apply` is given
+  // the effect once it is in the file, before anybody else commits or compacts; it
+  // must not call the store.
   Status commit(const Message& message, std::span<const std::byte> effect,
-                const std::optional<wire::Value>& reply = std::nullopt);
+                const std::optional<wire::Value>& reply = std::nullopt,
+                const Replay& apply = nullptr);
   // Replaces all effects so far by one that stands for them: the file stays small.
+  // `snapshot` is asked for while nobody commits, and must not call the store; it has
+  // all effects if commit() applies them.
+  Status compact(const std::function<std::vector<std::byte>()>& snapshot);
+  // The same with one that is there already. Whoever calls must see to it that no
+  // effect was committed since it was taken, as where one thread does both: such an
+  // effect is lost, though its message never comes again.
   Status compact(std::span<const std::byte> snapshot);
 
   Result<std::vector<Handled>> load() override;
@@ -73,6 +88,7 @@ class FileDedupStore final : public DedupStore {
   Status replay(std::span<const std::byte> record, const Replay& replay);
   bool erase(const HandledId& id);
   Status compact_if_due();
+  Status replace_effects(std::span<const std::byte> snapshot);
   Status write_handled(const Journal::Write& write) const;
 
   const FileDedupOptions options_;

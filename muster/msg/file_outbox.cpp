@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "muster/base/log.h"
 #include "muster/msg/store_bytes.h"
 #include "muster/msg/stored_message.h"
 
@@ -72,29 +73,42 @@ Result<std::unique_ptr<FileOutbox>> FileOutbox::open(const std::string& path,
 Result<std::vector<StoredMessage>> FileOutbox::load() { return std::exchange(found_, {}); }
 
 Status FileOutbox::write(std::span<const StoredMessage> added, std::span<const MessageId> removed) {
+  std::vector<StoreWriter> records;
   if (!removed.empty()) {
-    StoreWriter writer;
+    StoreWriter& writer = records.emplace_back();
     writer.number(static_cast<std::uint8_t>(OutboxRecord::removed));
     for (const MessageId& id : removed) writer.id(id);
-    MUSTER_TRY_OK(journal_->append(writer.written()));
-    for (const MessageId& id : removed) {
-      const auto found = sizes_.find(id);
-      if (found == sizes_.end()) continue;
-      live_ -= found->second;
-      sizes_.erase(found);
-    }
   }
-  for (const StoredMessage& one : added) {
-    const StoreWriter writer = record_of(one);
-    MUSTER_TRY_OK(journal_->append(writer.written()));
-    sizes_.emplace(one.message.head.message, writer.written().size());
-    live_ += writer.written().size();
+  for (const StoredMessage& one : added) records.push_back(record_of(one));
+  std::vector<std::span<const std::byte>> bytes;
+  for (const StoreWriter& writer : records) bytes.push_back(writer.written());
+  MUSTER_TRY_OK(journal_->append_all(bytes));
+  for (const MessageId& id : removed) {
+    const auto found = sizes_.find(id);
+    if (found == sizes_.end()) continue;
+    live_ -= found->second;
+    sizes_.erase(found);
   }
-  return compact_if_due();
+  const std::size_t first = records.size() - added.size();
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    const std::uint64_t size = bytes[first + i].size();
+    if (sizes_.emplace(added[i].message.head.message, size).second) live_ += size;
+  }
+  compact_if_due();
+  return ok();
 }
 
-Status FileOutbox::compact_if_due() {
-  if (journal_->size() < options_.compacts_from || 2 * live_ > journal_->size()) return ok();
+// What was written stays written though this fails: the file is larger than it need be.
+void FileOutbox::compact_if_due() {
+  if (journal_->size() < compacts_from_ || 2 * live_ > journal_->size()) return;
+  const Status compacted = compact();
+  compacts_from_ = options_.compacts_from;
+  if (compacted) return;
+  compacts_from_ += journal_->size();  // Not at every message.
+  log::warning("compact an outbox: " + compacted.error().describe());
+}
+
+Status FileOutbox::compact() {
   return journal_->rewrite([this](const Journal::Write& write_record) {
     return journal_->read([&](std::span<const std::byte> record) -> Status {
       StoreReader reader(record);

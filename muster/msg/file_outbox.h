@@ -29,16 +29,20 @@ class FileOutbox final : public OutboxStore {
 
   // Once.
   Result<std::vector<StoredMessage>> load() override;
+  // All of it or, with an error, nothing.
   Status write(std::span<const StoredMessage> added, std::span<const MessageId> removed) override;
 
   std::uint64_t file_size() const { return journal_->size(); }
 
  private:
-  explicit FileOutbox(const FileOutboxOptions& options) : options_(options) {}
+  explicit FileOutbox(const FileOutboxOptions& options)
+      : options_(options), compacts_from_(options.compacts_from) {}
 
-  Status compact_if_due();
+  void compact_if_due();
+  Status compact();
 
   const FileOutboxOptions options_;
+  std::uint64_t compacts_from_;  // More than was asked for if that has failed.
   std::unique_ptr<Journal> journal_;
   std::vector<StoredMessage> found_;          // Until they are loaded.
   std::map<MessageId, std::uint64_t> sizes_;  // Of what is there, in the file,

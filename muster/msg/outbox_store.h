@@ -29,7 +29,8 @@ class OutboxStore {
   // All that was added and not removed, in the order of adding. Asked once, when
   // a proxy starts.
   virtual Result<std::vector<StoredMessage>> load() = 0;
-  // Both, for good, before it returns.
+  // Both, for good, before it returns. After an error none of `added` may be found
+  // again: their senders hear that they were not sent.
   virtual Status write(std::span<const StoredMessage> added,
                        std::span<const MessageId> removed) = 0;
 };

@@ -73,6 +73,8 @@ Status Proxy::leave(const Wait& wait) {
   }
   const Waited waited =
       internal::wait_for(core_->loop(), wait, deadline, [this] { return core_->has_left(); });
+  // What was done meanwhile: the next of our name need not send it.
+  if (Status rest = write_kept(); !rest && written) written = std::move(rest);
   call_back();
   if (waited == Waited::done) return written;
   return internal::why_not(waited, fmt::format("leave {}", group()));

@@ -67,7 +67,8 @@ struct Channel {
   net::Backoff backoff;
   loop::Timer redial;
   bool was_here = false;
-  net::LinkCounters past;  // Of links that are no more.
+  bool is_last_word = false;  // It leaves, and nobody sends again what it has sent.
+  net::LinkCounters past;     // Of links that are no more.
 };
 
 class ProxyCore final : private RegistrySink, private loop::Flusher {
@@ -217,7 +218,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void on_ended(Error why) override;
   void end_with(const Error& why);
   void said_goodbye(PeerRecord& record);
-  void farewell_came(PeerLink& link);
+  void farewell_came(PeerLink& link, const MessageHead& head);
   void say_farewell(PeerLink& link);
   void gone(PeerRecord& record, Presence presence, const Error& why);
   void presence_changed();

@@ -49,7 +49,7 @@ void ProxyCore::message_came(PeerLink& link, wire::Frame& frame, net::Lane lane,
     switch (head.kind) {
       case MessageKind::introduction: return introduction_came(link, head, frame);
       case MessageKind::question: return question_came(link);
-      case MessageKind::farewell: return farewell_came(link);
+      case MessageKind::farewell: return farewell_came(link, head);
       default: return report_came(link, head, frame);
     }
   }

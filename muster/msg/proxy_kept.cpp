@@ -154,9 +154,13 @@ void ProxyCore::give_up_kept() {
 
 Status ProxyCore::done(PeerId peer, const MessageId& id, std::optional<Error> refused) {
   const PeerRecord* record = peers_.find(peer);
-  // Nobody is left who would want to know.
-  if (record == nullptr || record->presence == Presence::left) return ok();
-  if (!channel(peer).arrivals.done(id, std::move(refused))) {
+  if (record == nullptr) return ok();  // Nobody is left who would want to know.
+  Arrivals& arrivals = channel(peer).arrivals;
+  if (!arrivals.done(id, std::move(refused))) {
+    // What the sender never sends again need not be remembered, whoever has it done now.
+    const bool is_over = !arrivals.is_done(id);
+    if (is_over) forget(record->member.name, {id});
+    if (is_over && record->presence == Presence::left) return ok();
     return Error(Code::invalid, "done: the message was done before");
   }
   report_done(peer);

@@ -101,6 +101,11 @@ void ProxyCore::say_farewell(PeerLink& link) {
   message.head.kind = MessageKind::farewell;
   message.head.tag = "farewell";
   message.head.message = message.head.session = next_message_id();
+  if (options_.outbox != nullptr) {  // The next of our name sends what is not done.
+    Result<EncodedBody> body = encode_body(Value::Map{{"keeps", true}});
+    message.head.form = body->form;
+    message.parts = std::move(body->parts);
+  }
   message.priority = Priority::idle;  // Behind all that was said.
   static_cast<void>(hand_over(link, message));
 }

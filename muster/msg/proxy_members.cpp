@@ -59,9 +59,12 @@ void ProxyCore::said_goodbye(PeerRecord& record) {
 
 // The registry says the same, but perhaps only after the link has ended, which
 // would then look as if it had broken.
-void ProxyCore::farewell_came(PeerLink& link) {
+void ProxyCore::farewell_came(PeerLink& link, const MessageHead& head) {
   PeerRecord& record = *peers_.find(link.peer);
-  if (channel(record.id).link.get() == &link) said_goodbye(record);
+  Channel& there = channel(record.id);
+  if (there.link.get() != &link) return;
+  there.is_last_word = head.form == BodyForm::none;
+  said_goodbye(record);
 }
 
 void ProxyCore::on_lost(const Member& member, const Error& why) {
@@ -75,6 +78,7 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
   Channel& there = channel(record.id);
   loop_.stop(there.redial);
   const bool was_gone = record.presence == Presence::lost || record.presence == Presence::left;
+  const bool is_last_word = std::exchange(there.is_last_word, false);
   record.presence = presence;
   if (there.dialing != nullptr) destroy_later(std::move(there.dialing));
   if (there.link != nullptr) break_link(record, why);
@@ -88,28 +92,34 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
       report_dropped(record, message, told);
     }
     drop_kept(record, there.kept.take_all(), told);
-    forget_arrivals(record);
+    // Else the next of its name may send again what it has not heard to be done.
+    if (is_last_word) forget_arrivals(record);
   }
-  if (was_gone) return;
-  tell({.kind = presence == Presence::left ? ProxyEvent::Kind::left : ProxyEvent::Kind::lost,
-        .peer = record.member.name,
-        .text = why.message()});
-  presence_changed();
+  if (!was_gone) {
+    tell({.kind = presence == Presence::left ? ProxyEvent::Kind::left : ProxyEvent::Kind::lost,
+          .peer = record.member.name,
+          .text = why.message()});
+    presence_changed();
+  }
   forget_absent();
 }
 
 // Names that come once must not fill the memory. The choice among the absent
-// does not matter much: who has messages waiting is kept longest.
+// does not matter much: who has messages waiting, or may send some again, is kept
+// longest.
 void ProxyCore::forget_absent() {
   std::vector<PeerId> absent;
   for (const PeerId id : peers_.all()) {
     const Presence presence = peers_.find(id)->presence;
-    if (presence == Presence::lost || presence == Presence::left) absent.push_back(id);
+    const bool is_absent = presence == Presence::lost || presence == Presence::left;
+    // The last words of one who leaves may still be under way.
+    if (is_absent && channel(id).link == nullptr) absent.push_back(id);
   }
   if (absent.size() <= options_.max_absent_peers) return;
   const auto chosen = std::ranges::min_element(absent, {}, [this](PeerId id) {
-    return std::pair(peers_.find(id)->presence == Presence::lost,
-                     channel(id).outbox.count() + channel(id).kept.count());
+    const Channel& there = channel(id);
+    const bool is_over = peers_.find(id)->presence == Presence::left && there.arrivals.empty();
+    return std::pair(!is_over, there.outbox.count() + there.kept.count());
   });
   PeerRecord& record = *peers_.find(*chosen);
   const Error why(Code::unavailable, fmt::format("{} is forgotten", record.member.name));

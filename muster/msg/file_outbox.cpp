@@ -18,9 +18,11 @@ using std::chrono::system_clock;
 // The numbers stand in files: append, never renumber.
 enum class OutboxRecord : std::uint8_t { added = 1, removed = 2 };
 
+constexpr std::uint8_t number_of(OutboxRecord kind) { return static_cast<std::uint8_t>(kind); }
+
 StoreWriter record_of(const StoredMessage& stored) {
   StoreWriter writer;
-  writer.number(static_cast<std::uint8_t>(OutboxRecord::added));
+  writer.number(number_of(OutboxRecord::added));
   writer.text(stored.destination);
   const auto since =
       stored.deadline ? stored.deadline->time_since_epoch() : system_clock::duration();
@@ -51,7 +53,7 @@ Result<std::unique_ptr<FileOutbox>> FileOutbox::open(const std::string& path,
   std::unique_ptr<FileOutbox> outbox(new FileOutbox(options));
   const auto on_record = [&](std::span<const std::byte> record) -> Status {
     StoreReader reader(record);
-    if (static_cast<OutboxRecord>(reader.number<std::uint8_t>()) == OutboxRecord::removed) {
+    if (reader.number<std::uint8_t>() == number_of(OutboxRecord::removed)) {
       while (!reader.empty()) outbox->sizes_.erase(reader.id());
       return ok();
     }
@@ -76,7 +78,7 @@ Status FileOutbox::write(std::span<const StoredMessage> added, std::span<const M
   std::vector<StoreWriter> records;
   if (!removed.empty()) {
     StoreWriter& writer = records.emplace_back();
-    writer.number(static_cast<std::uint8_t>(OutboxRecord::removed));
+    writer.number(number_of(OutboxRecord::removed));
     for (const MessageId& id : removed) writer.id(id);
   }
   for (const StoredMessage& one : added) records.push_back(record_of(one));
@@ -112,8 +114,7 @@ Status FileOutbox::compact() {
   return journal_->rewrite([this](const Journal::Write& write_record) {
     return journal_->read([&](std::span<const std::byte> record) -> Status {
       StoreReader reader(record);
-      if (static_cast<OutboxRecord>(reader.number<std::uint8_t>()) != OutboxRecord::added)
-        return ok();
+      if (reader.number<std::uint8_t>() != number_of(OutboxRecord::added)) return ok();
       const std::optional<StoredMessage> stored = read_stored(reader);
       if (!stored || !sizes_.contains(stored->message.head.message)) return ok();
       return write_record(record);

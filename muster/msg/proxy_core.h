@@ -55,9 +55,13 @@ struct Channel {
     return std::min(options.max_queued / 4, std::size_t{1} << 20);
   }
 
-  std::unique_ptr<PeerLink> link;     // Introduced both ways.
-  std::unique_ptr<PeerLink> dialing;  // Not yet.
-  Outbox outbox;
+  // Others are to be sent before what is sent now, and the link has no room.
+  bool has_waiting() const { return !backlog.empty() || !outbox.empty() || !again.empty(); }
+
+  std::unique_ptr<PeerLink> link;        // Introduced both ways.
+  std::unique_ptr<PeerLink> dialing;     // Not yet.
+  Outbox outbox;                         // For the peer's return.
+  std::deque<SessionId> again;           // Requests to be sent since it has returned.
   KeptMessages kept;                     // For the peer to handle at least once,
   Arrivals arrivals;                     // and from it.
   Backlog backlog;                       // What the link has no room for.
@@ -243,7 +247,11 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Status send_request(PeerId peer, OutgoingMessage& message, OnLoss on_loss);
   Status hand_over(PeerLink& link, OutgoingMessage& message);
   Status keep(const PeerRecord& record, OutgoingMessage& message);
-  void send_kept(PeerRecord& record);
+  void has_returned(const PeerRecord& record);
+  std::optional<OutgoingMessage> next_returning(Channel& there);
+  void send_returning(const PeerRecord& record);
+  Status send_late(const PeerRecord& record, OutgoingMessage& message);
+  void drop_late(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
   void report_dropped(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
   Status keep_until_done(PeerId peer, OutgoingMessage& message, TimePoint deadline);
   void send_until_done(PeerRecord& record);

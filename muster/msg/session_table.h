@@ -31,6 +31,7 @@ struct KeptRequest {
   wire::Parts parts;
   Priority priority = Priority::normal;
   bool was_sent = false;  // Once at least: it comes again.
+  TimePoint deadline = kForever;
 
   std::size_t size() const {
     std::size_t sum = sizeof(KeptRequest);

@@ -1,7 +1,6 @@
 // A proxy's receiving calls, and what answers a message.
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "muster/msg/proxy.h"
 #include "muster/msg/proxy_core.h"
 #include "muster/msg/proxy_wait.h"
+#include "muster/msg/share.h"
 
 namespace muster::msg {
 
@@ -132,10 +132,7 @@ struct Collecting {
 
 std::size_t need_of(const Enough& enough, std::size_t count) {
   std::size_t need = enough.count;
-  if (enough.fraction > 0) {
-    const double share = std::min(enough.fraction, 1.0) * static_cast<double>(count);
-    need = std::max(need, static_cast<std::size_t>(std::ceil(share)));
-  }
+  if (enough.fraction > 0) need = std::max(need, share_of(enough.fraction, count));
   return need >= count ? 0 : need;
 }
 

@@ -220,8 +220,10 @@ class Proxy {
   std::uint64_t changes() const;
   // Changes when what was overloaded may not be so any more.
   std::uint64_t rooms() const;
-  // request() that calls `done` under the baton, unless there is an error.
-  Result<SessionId> ask(const Draft& draft, std::function<void(Result<Message>)> done);
+  // request() that calls `done` under the baton, unless there is an error; an error
+  // that the peer answered with is told from others.
+  Result<SessionId> ask(const Draft& draft,
+                        std::function<void(Result<Message>, bool was_answered)> done);
   Result<Message> to_message(Result<IncomingPtr>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   void take_reply(SessionId id, bool cancels_rest, Replies& replies);

@@ -151,7 +151,8 @@ Result<SessionId> Proxy::isend(const Draft& draft) {
   return id;
 }
 
-Result<SessionId> Proxy::ask(const Draft& draft, std::function<void(Result<Message>)> done) {
+Result<SessionId> Proxy::ask(const Draft& draft,
+                             std::function<void(Result<Message>, bool was_answered)> done) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   EncodedBody body;
@@ -162,7 +163,8 @@ Result<SessionId> Proxy::ask(const Draft& draft, std::function<void(Result<Messa
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
     MUSTER_TRY(id, core_->submit(peer, draft, body, nullptr,
                                  [this, done = std::move(done)](SessionTable::Outcome outcome) {
-                                   done(to_message(outcome));
+                                   const bool was_answered = outcome.has_value();
+                                   done(to_message(outcome), was_answered);
                                  }));
   }
   // Where that fails, the session does.
@@ -176,7 +178,7 @@ loop::Future<Message> Proxy::request(Draft draft) {
   const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
   loop::Future<Message> future = promise->future();
   const Result<SessionId> asked =
-      ask(draft, [promise](Result<Message> answer) { promise->set(std::move(answer)); });
+      ask(draft, [promise](Result<Message> answer, bool) { promise->set(std::move(answer)); });
   if (!asked) promise->set(asked.error());
   return future;
 }

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include "muster/msg/name_letters.h"
+
 namespace muster::msg::internal {
 namespace {
 
@@ -17,11 +19,7 @@ std::atomic<std::uint32_t> forks{0};
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
 bool is_name(std::string_view text) {
-  constexpr std::string_view kOthers = "_-.";
-  return !text.empty() && text.size() <= net::kMaxName && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kOthers.find(c) != std::string_view::npos;
-  });
+  return !text.empty() && text.size() <= net::kMaxName && std::ranges::all_of(text, is_name_letter);
 }
 
 Status check_name(std::string_view what, std::string_view text) {

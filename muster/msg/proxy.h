@@ -160,7 +160,8 @@ class Proxy {
   Reception receive(const Wait& wait = {});
 
   // The answers of these sessions, as far as they have come by the deadline.
-  // All else that comes meanwhile stays for whom it is for.
+  // All else that comes meanwhile stays for whom it is for. Code::not_found for an id
+  // that is no session's; Code::invalid if somebody else waits for it, or it is named twice.
   Result<Replies> receive_by_id(const std::vector<SessionId>& ids, const Wait& wait = {});
   // Returns when all have answered, or enough have and the grace is over.
   Result<Replies> collect(const std::vector<SessionId>& ids, const Enough& enough,

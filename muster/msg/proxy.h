@@ -72,6 +72,9 @@ struct ForwardOptions {
   OnLoss on_loss = OnLoss::fail;
   Delivery delivery = Delivery::at_most_once;
   Answers answers = Answers::by_id;
+  // Of a notification: have its receipt come back, by id as it is with a draft, or to
+  // receive() where `answers` says so, even without.
+  bool wants_receipt = false;
 };
 
 class Proxy {
@@ -191,7 +194,8 @@ class Proxy {
   Status done(std::span<const Message> messages);
   // The opposite: it will never be handled. Its sender is told of the drop.
   Status refuse(const Message& message, const Error& why);
-  // Asks somebody else, in the same session; the answer comes back here.
+  // Asks somebody else, in the same session; the answer comes back here. A notification
+  // has none, unless the options want a receipt: the id is then for receive_by_id().
   Result<SessionId> forward(const Message& message, const Destination& destination,
                             ForwardOptions options = {});
 

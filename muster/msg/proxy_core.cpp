@@ -195,6 +195,7 @@ ProxyCounters ProxyCore::counters() const {
   counters.waiting = mailbox_.count();
   counters.waiting_bytes = mailbox_.bytes();
   counters.open_sessions = sessions_.open_count();
+  counters.sessions = sessions_.size();
   for (const auto& there : channels_) counters.kept += there != nullptr ? there->kept.count() : 0;
   return counters;
 }

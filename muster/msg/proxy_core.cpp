@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -176,6 +177,14 @@ void ProxyCore::tell(ProxyEvent event) {
   counted_events();
 }
 
+void ProxyCore::put_back(std::deque<ProxyEvent> untold) {
+  untold.insert(untold.end(), std::move_iterator(events_.begin()),
+                std::move_iterator(events_.end()));
+  events_ = std::move(untold);
+  while (events_.size() > options_.max_events) events_.pop_front();
+  counted_events();
+}
+
 void ProxyCore::sessions_due() {
   sessions_.expire(loop_.now());
   sessions_changed();
@@ -192,7 +201,7 @@ void ProxyCore::sessions_changed() {
 
 ProxyCounters ProxyCore::counters() const {
   ProxyCounters counters = counters_;
-  counters.waiting = mailbox_.count();
+  counters.waiting = mailbox_.count() + put_back_.size();
   counters.waiting_bytes = mailbox_.bytes();
   counters.open_sessions = sessions_.open_count();
   counters.sessions = sessions_.size();

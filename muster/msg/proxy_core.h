@@ -96,6 +96,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // The minimum was missed and somebody is to decide. Any thread, without the baton.
   bool takes_decision() { return is_decision_due_.exchange(false, std::memory_order_relaxed); }
   void decide(TooFew decision);
+  // Nobody has: it is to be asked again. Any thread, without the baton.
+  void not_decided() { is_decision_due_.store(true, std::memory_order_relaxed); }
   // It was decided that too few peers end it. Any thread, without the baton.
   bool ends_job() const { return ends_job_.load(std::memory_order_relaxed); }
 
@@ -126,9 +128,11 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
 
   // Receiving (proxy_deliver.cpp).
   void message_came(PeerLink& link, wire::Frame& frame, net::Lane lane, std::size_t cost);
-  bool has_waiting() const { return !mailbox_.empty(); }
+  bool has_waiting() const { return !mailbox_.empty() || !put_back_.empty(); }
   // The next for receive(). Sends its receipt, if it wants one.
   IncomingPtr take_waiting();
+  // The one that take_waiting() gave: it is the next again.
+  void put_back(IncomingPtr incoming);
   // Any thread: the body is decoded here. Moved from unless there is an error.
   Result<Message> make_message(IncomingPtr& incoming) const {
     return MessageMaker::make(incoming, options_.body_limits, options_.keeps_encoded);
@@ -188,6 +192,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::deque<ProxyEvent>& events() { return events_; }
   // Any thread, without the baton.
   bool has_events() const { return event_count_.load(std::memory_order_relaxed) != 0; }
+  // Those that were taken and not told, before all that came since.
+  void put_back(std::deque<ProxyEvent> untold);
   void counted_events() { event_count_.store(events_.size(), std::memory_order_relaxed); }
 
   loop::Loop& loop() const { return loop_; }
@@ -295,6 +301,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // What every message touches comes first.
   SessionTable sessions_;
   Mailbox mailbox_;
+  std::deque<IncomingPtr> put_back_;
   std::vector<std::function<void()>> when_receivable_;
   PeerTable peers_;
   std::vector<std::unique_ptr<Channel>> channels_;  // By PeerId::slot.

@@ -70,6 +70,10 @@ Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> 
   const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
   for (;;) {
     Receiving receiving{*core_, seen};
+    const internal::OnThrow put_back([&] {
+      const Turn turn(loop);
+      if (receiving.taken) core_->put_back(std::move(receiving.taken));
+    });
     const Waited waited = attend(wait, deadline, [&receiving] { return receiving.step(); });
     forget_handled();
     if (receiving.end) return *std::move(receiving.end);
@@ -148,6 +152,10 @@ Result<Replies> Proxy::collect(const std::vector<SessionId>& ids, const Enough& 
     const Turn turn(loop);
     MUSTER_TRY_OK(core_->sessions().watch(ids, collecting.watch));
   }
+  const internal::OnThrow unwatch([&] {
+    const Turn turn(loop);
+    core_->sessions().unwatch(ids);
+  });
   Waited waited = attend(wait, deadline, [&collecting] { return collecting.is_over(); });
   if (waited == Waited::done && collecting.need != 0) {
     const TimePoint patience = std::min(deadline, loop.now() + enough.grace);

@@ -23,7 +23,7 @@ class Future {
   // Any thread, not under the baton. Waits for the result and takes it;
   // Code::timeout if the deadline comes first, and the future stays usable.
   Result<T> get(TimePoint deadline = kForever) {
-    if (!state_) return Error(Code::invalid, "this future has no promise, or was taken from");
+    if (!state_) return nothing();
     Loop& loop = *state_->loop;
     if (!loop.wait_until([this] { return state_->result.has_value(); }, deadline)) {
       return Error(Code::timeout, "the deadline passed before the result was there");
@@ -34,16 +34,19 @@ class Future {
   }
 
   // Calls `action` under the baton once the result is there, at once if it
-  // is. Takes the future's place: get() has nothing to give any more.
+  // is. Takes the future's place: get() has nothing to give any more. One that has
+  // nothing itself calls it at once with the error that get() has, without the baton.
   void then(std::function<void(Result<T>)> action) {
+    if (!state_) return action(nothing());
     const std::shared_ptr<State> state = std::move(state_);
     const Turn turn(*state->loop);
     if (state->result) return action(*std::move(state->result));
     state->action = std::move(action);
   }
 
-  // Any thread.
+  // Any thread. False if get() has nothing to give.
   bool is_ready() const {
+    if (!state_) return false;
     const Turn turn(*state_->loop);
     return state_->result.has_value();
   }
@@ -56,6 +59,9 @@ class Future {
     std::optional<Result<T>> result;
     std::function<void(Result<T>)> action;
   };
+  static Error nothing() {
+    return {Code::invalid, "this future has no promise, or was taken from"};
+  }
   explicit Future(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };

@@ -311,6 +311,22 @@ TEST(Future, GivesWhatThePromiseSets) {
   EXPECT_EQ(future.get().error().code(), Code::invalid);
 }
 
+TEST(Future, ThatHasNothingSaysSo) {
+  auto loop = make_loop();
+  Promise<int> promise(*loop);
+  Future<int> taken = promise.future();
+  promise.set(5);
+  EXPECT_TRUE(taken.is_ready());
+  EXPECT_EQ(*taken.get(), 5);
+  Future<int> empty;
+  for (Future<int>* future : {&taken, &empty}) {
+    EXPECT_FALSE(future->is_ready());
+    Code code = Code::timeout;
+    future->then([&](const Result<int>& result) { code = result.error().code(); });
+    EXPECT_EQ(code, Code::invalid);
+  }
+}
+
 TEST(Future, ADroppedPromiseIsACancelledFuture) {
   auto loop = make_loop();
   Future<int> future = Promise<int>(*loop).future();

@@ -129,7 +129,7 @@ class Component {
   }
   // Give back what waited for the event, or for any.
   Result<std::vector<Message>> remove(EventId event) { return dispatcher_.remove(event); }
-  std::vector<Message> clear() { return dispatcher_.clear(); }
+  Result<std::vector<Message>> clear() { return dispatcher_.clear(); }
 
   // As EventDispatcher's.
   Status launch(const Wait& wait = {}) {

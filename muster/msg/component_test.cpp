@@ -229,7 +229,7 @@ TEST_F(Components, BeginNoHandlerOnceOneHasStoppedThem) {
   EXPECT_TRUE(learner.is_stopped());
   EXPECT_TRUE(learner.launch(kNow)) << "for good";
   EXPECT_EQ(learner->model_version, 0);
-  const Messages rest = learner.clear();
+  const Messages rest = *learner.clear();
   ASSERT_EQ(rest.size(), 1U) << "what was due is not lost";
   EXPECT_EQ(rest[0].body(), Value(4));
 }

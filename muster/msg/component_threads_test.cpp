@@ -142,6 +142,7 @@ TEST_F(ComponentThreads, RunHandlersSideBySideIfThereIsAPool) {
     // Nobody goes on before three are here.
     EXPECT_TRUE(its.loop().wait_until([&] { return inside >= 3; }, its.loop().now() + seconds(20)));
     EXPECT_EQ(worker.add({"x", &Worker::add}).error().code(), Code::invalid) << "not from here";
+    EXPECT_EQ(worker.clear().error().code(), Code::invalid) << "nor this";
     return messages[0].body();
   });
   std::optional<Status> ended;

@@ -24,6 +24,7 @@ struct Finished {
   PeerId worker;
   std::shared_ptr<Task> task;
   Result<Message> result;
+  bool was_answered;  // By the worker, if only with a failure.
 };
 
 // What the answers leave behind, under the baton, until run() takes it. It may
@@ -108,9 +109,9 @@ class Dispatch::Run {
     task.draft.session_type = SessionType::task;
     task.draft.answers = Answers::by_id;
     const auto given = std::make_shared<Task>(std::move(task));
-    const Result<SessionId> asked =
-        proxy_.ask(given->draft, [inbox = inbox_, worker, given](Result<Message> result) {
-          inbox->finished.push_back({worker, given, std::move(result)});
+    const Result<SessionId> asked = proxy_.ask(
+        given->draft, [inbox = inbox_, worker, given](Result<Message> result, bool was_answered) {
+          inbox->finished.push_back({worker, given, std::move(result), was_answered});
         });
     if (asked) {
       ++given->tries;
@@ -126,17 +127,17 @@ class Dispatch::Run {
     }
     ++given->tries;
     look_for_workers();  // This one is gone.
-    settle(*given, asked.error());
+    settle(*given, asked.error(), false);
   }
 
   void take(Finished one) {
     under_way_.erase(one.task->session);
     load_.done(one.worker);
-    settle(*one.task, std::move(one.result));
+    settle(*one.task, std::move(one.result), one.was_answered);
   }
 
-  void settle(Task& task, Result<Message> result) {
-    const bool is_lost = !result && result.error().code() == Code::unavailable;
+  void settle(Task& task, Result<Message> result, bool was_answered) {
+    const bool is_lost = !was_answered && !result && result.error().code() == Code::unavailable;
     if (is_lost && task.tries < options_.max_tries) {
       ++report_.given_again;
       again_.push_back(std::move(task));

@@ -99,6 +99,25 @@ TEST_F(Dispatching, GivesTheTasksOfALostWorkerToOthers) {
   EXPECT_EQ(stream.answered.size(), 5U);
 }
 
+TEST_F(Dispatching, GivesATaskOnceWhoseHandlerFailsAsIfAWorkerWereLost) {
+  const auto worker = group.start("worker_1");
+  const auto master = join("master", {{.name = "worker_1"}});
+  std::atomic<int> runs = 0;
+  std::jthread handler([&](const std::stop_token& stop) {
+    for (const Message& message : worker->receive(Wait(stop))) {
+      ++runs;
+      EXPECT_TRUE(worker->fail(message, Error(Code::unavailable, "its database is away")));
+    }
+  });
+  Stream stream;
+  Dispatch dispatch(*master, {.workers = Audience::type("worker")});
+  const auto report = dispatch.run(stream.next(1), stream.done(), seconds(60));
+  ASSERT_TRUE(report) << report.error().describe();
+  EXPECT_EQ(report->failed, 1U);
+  EXPECT_EQ(report->given_again, 0U);
+  EXPECT_EQ(runs, 1);
+}
+
 TEST_F(Dispatching, GivesUpATaskThatNobodySurvives) {
   auto doomed = group.start("worker_1");
   const auto master = join("master", {{.name = "worker_1"}});

@@ -25,11 +25,11 @@
 namespace muster::msg {
 
 // How deep groups may nest, how many units a condition may have, how long a
-// text, a source or a tag may be, in bytes.
+// text may be, in bytes. Sources and tags are as names and tags are: at most
+// net::kMaxName and kMaxTag bytes.
 inline constexpr std::size_t kMaxEventDepth = 64;
 inline constexpr std::size_t kMaxEventUnits = 256;
 inline constexpr std::size_t kMaxEventText = std::size_t{256} << 10;
-inline constexpr std::size_t kMaxEventName = 255;
 inline constexpr std::uint32_t kMaxEventAmount = 1'000'000'000;
 inline constexpr std::chrono::hours kMaxEventBound{24 * 365};
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "muster/msg/event_parser.h"
+#include "muster/msg/tag.h"
+#include "muster/net/handshake.h"
 
 namespace muster::msg {
 namespace {
@@ -56,7 +58,7 @@ TEST(EventCondition, TakesItsOptionsFromTheBuilderOrTheText) {
 TEST(EventCondition, WritesATextThatReadsTheSame) {
   for (const char* text :
        {"*:update:1", "worker:update:60%", "a:x:2 && b:y:3", "(a:x:2 && b:y:3) || c:z:1",
-        "((a:x:1 || b:x:1) && c:x:1) || d:x:1", "'my tag':'and':1", "a:x:2 distinct within 90s",
+        "((a:x:1 || b:x:1) && c:x:1) || d:x:1", "'my-tag':'and':1", "a:x:2 distinct within 90s",
         "a:x:2 || b:x:1 within 2min", "a:x:1 within 1h", "a:x:1 within 1500ms"}) {
     const EventCondition read = event(text);
     ASSERT_EQ(fault(read), "");
@@ -76,9 +78,21 @@ TEST(EventCondition, RefusesAUnitThatCannotBe) {
   EXPECT_NE(fault(unit("*", "x", {0, false})), "");
   EXPECT_NE(fault(unit("*", "x", {101, true})), "");
   EXPECT_NE(fault(unit("*", "x", {kMaxEventAmount + 1, false})), "");
-  EXPECT_NE(fault(unit("*", std::string(kMaxEventName + 1, 'x'), {})), "");
-  EXPECT_EQ(fault(unit("*", std::string(kMaxEventName, 'x'), {})), "");
-  EXPECT_EQ(fault(unit("a b", "c:d (&|)", {})), "");
+  EXPECT_EQ(fault(unit("a.b-c_9", "c:d (&|)", {})), "");
+}
+
+TEST(EventCondition, RefusesWhatNoMessageCouldEverHave) {
+  EXPECT_EQ(fault(unit("*", std::string(kMaxTag, 'x'), {})), "");
+  EXPECT_NE(fault(unit("*", std::string(kMaxTag + 1, 'x'), {})).find("48 bytes"),
+            std::string::npos);
+  const std::string longest(net::kMaxName, 'x');
+  EXPECT_EQ(fault(unit(longest, "x", {})), "");
+  EXPECT_EQ(fault(unit(longest + "*", "x", {})), "");
+  EXPECT_NE(fault(unit(longest + "x", "x", {})).find("64 bytes"), std::string::npos);
+  EXPECT_NE(fault(unit(longest + "x*", "x", {})).find("64 bytes"), std::string::npos);
+  EXPECT_NE(fault(unit("a b", "x", {})).find("character 3"), std::string::npos)
+      << fault(unit("a b", "x", {}));
+  EXPECT_NE(fault(unit("wor/ker_*", "x", {})).find("character 4"), std::string::npos);
 }
 
 TEST(EventCondition, CarriesTheFirstErrorOfItsParts) {

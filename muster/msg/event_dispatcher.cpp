@@ -44,7 +44,8 @@ Result<std::vector<Message>> EventDispatcher::remove(EventId event) {
   return messages;
 }
 
-std::vector<Message> EventDispatcher::clear() {
+Result<std::vector<Message>> EventDispatcher::clear() {
+  MUSTER_TRY_OK(check_thread());
   table_.clear();
   handlers_.clear();
   due_.clear();

@@ -50,7 +50,7 @@ class EventDispatcher {
   // and was never handled is the caller's to be done() with. Code::not_found.
   Result<std::vector<Message>> remove(EventId event);
   // Removes all events, and gives back each message once, as remove() does.
-  std::vector<Message> clear();
+  Result<std::vector<Message>> clear();
 
   // Works until stop(), which is no error. Code::timeout and Code::cancelled as
   // `wait` says; else why the proxy is over, or the error of a handler if the

@@ -1,10 +1,14 @@
 #include "muster/msg/event_parser.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <utility>
 
 #include "muster/msg/event_text.h"
+#include "muster/msg/name_letters.h"
+#include "muster/msg/tag.h"
+#include "muster/net/handshake.h"
 
 namespace muster::msg {
 
@@ -95,8 +99,8 @@ class EventParser {
       if (!take(':')) return wrong(at_, "an amount is missing: source:tag:amount");
       MUSTER_TRY(unit.amount, amount());
     }
-    MUSTER_TRY_OK(check_star(unit.source, begin, true));
-    MUSTER_TRY_OK(check_star(unit.tag, tag_begin, false));
+    MUSTER_TRY_OK(check_source(unit.source, begin));
+    MUSTER_TRY_OK(check_tag(unit.tag, tag_begin));
     unit.is_distinct = take_word("distinct");
     return condition;
   }
@@ -118,11 +122,29 @@ class EventParser {
       while (at_ < text_.size() && is_event_letter(text_[at_])) found += text_[at_++];
     }
     if (found.empty()) return wrong(begin, std::string(what) + " is expected here");
-    if (found.size() > kMaxEventName) {
-      return wrong(begin,
-                   "a source or tag is at most " + std::to_string(kMaxEventName) + " bytes long");
-    }
     return found;
+  }
+
+  // Nobody sends a message with another tag.
+  Status check_tag(std::string_view tag, std::size_t begin) {
+    if (tag.size() > kMaxTag) {
+      return wrong(begin, "a tag is at most " + std::to_string(kMaxTag) + " bytes long");
+    }
+    return check_star(tag, begin, false);
+  }
+
+  // Nobody has another name or type.
+  Status check_source(std::string_view source, std::size_t begin) {
+    MUSTER_TRY_OK(check_star(source, begin, true));
+    if (source.ends_with('*')) source.remove_suffix(1);
+    if (source.size() > net::kMaxName) {
+      return wrong(begin, "a source is at most " + std::to_string(net::kMaxName) + " bytes long");
+    }
+    const auto* const other = std::ranges::find_if_not(source, is_name_letter);
+    if (other == source.end()) return ok();
+    const auto offset = static_cast<std::size_t>(other - source.begin());
+    return wrong(begin + offset + (text_[begin] == '\'' ? 1 : 0),
+                 "a source has letters, digits, '_', '-' and '.' alone, as all names");
   }
 
   // A "*" stands for all, or ends a source; `begin` is where `name` was read.

@@ -39,9 +39,9 @@ TEST(EventParser, LetsAndBindTighterThanOr) {
 }
 
 TEST(EventParser, TakesNamesInQuotesAsTheyAre) {
-  const EventUnit unit = parse_event("'worker 1':'a:b (c)':2")->unit();
+  const EventUnit unit = parse_event("'worker_1':'a:b (c)':2")->unit();
 
-  EXPECT_EQ(unit.source, "worker 1");
+  EXPECT_EQ(unit.source, "worker_1");
   EXPECT_EQ(unit.tag, "a:b (c)");
   EXPECT_EQ(parse_event("'and'")->unit().tag, "and");
   EXPECT_EQ(parse_event("worker:or:1")->unit().tag, "or");

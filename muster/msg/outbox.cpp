@@ -16,13 +16,30 @@ Status Outbox::push(OutgoingMessage& message, std::vector<OutgoingMessage>& drop
     return ok();
   }
   while (!fits(size)) {
-    bytes_ -= messages_.front().size();
-    dropped.push_back(std::move(messages_.front()));
-    messages_.pop_front();
+    dropped.push_back(messages_.front());
+    pop();
   }
   bytes_ += size;
   messages_.push_back(std::move(message));
   return ok();
+}
+
+void Outbox::pop() {
+  bytes_ -= messages_.front().size();
+  messages_.pop_front();
+}
+
+std::vector<OutgoingMessage> Outbox::take_late(TimePoint now) {
+  std::vector<OutgoingMessage> late;
+  for (OutgoingMessage& message : take_all()) {
+    if (message.deadline <= now) {
+      late.push_back(std::move(message));
+      continue;
+    }
+    bytes_ += message.size();
+    messages_.push_back(std::move(message));
+  }
+  return late;
 }
 
 std::deque<OutgoingMessage> Outbox::take_all() {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <vector>
 
+#include "muster/base/clock.h"
 #include "muster/base/result.h"
 #include "muster/msg/message.h"
 #include "muster/msg/message_head.h"
@@ -32,6 +33,7 @@ struct OutgoingMessage {
   wire::Parts parts;
   Priority priority = Priority::normal;
   bool is_tracked = false;  // A session of ours waits for its answer.
+  TimePoint deadline = kForever;
 
   std::size_t size() const {
     std::size_t sum = sizeof(OutgoingMessage);
@@ -47,8 +49,15 @@ class Outbox {
   // Keeps `message`, at the cost of those that it gives in `dropped`, itself
   // perhaps. Code::overloaded if it is refused; it is untouched then.
   Status push(OutgoingMessage& message, std::vector<OutgoingMessage>& dropped);
+  // The oldest; there must be one.
+  const OutgoingMessage& front() const { return messages_.front(); }
+  void pop();
   // All of it, in order.
   std::deque<OutgoingMessage> take_all();
+  // Those whose deadline has come, in order.
+  std::vector<OutgoingMessage> take_late(TimePoint now);
+
+  bool has_room_for(const OutgoingMessage& message) const { return fits(message.size()); }
 
   bool empty() const { return messages_.empty(); }
   std::size_t count() const { return messages_.size(); }

@@ -179,7 +179,15 @@ void Proxy::call_back() {
     events.swap(core_->events());
     core_->counted_events();
   }
-  for (const ProxyEvent& event : events) on_event(event);
+  const internal::OnThrow put_back([&] {
+    const Turn turn(core_->loop());
+    core_->put_back(std::move(events));
+  });
+  while (!events.empty()) {
+    const ProxyEvent event = std::move(events.front());
+    events.pop_front();
+    on_event(event);
+  }
 }
 
 void Proxy::decide_minimum() {
@@ -189,6 +197,7 @@ void Proxy::decide_minimum() {
     const Turn turn(core_->loop());
     missing = core_->missing_of(core_->options().minimum);
   }
+  const internal::OnThrow ask_again([this] { core_->not_decided(); });
   const TooFew decision = core_->options().on_too_few(missing);
   const Turn turn(core_->loop());
   core_->decide(decision);

@@ -74,6 +74,9 @@ struct ForwardOptions {
   OnLoss on_loss = OnLoss::fail;
   Delivery delivery = Delivery::at_most_once;
   Answers answers = Answers::by_id;
+  // Of a notification: have its receipt come back, by id as it is with a draft, or to
+  // receive() where `answers` says so, even without.
+  bool wants_receipt = false;
 };
 
 class Proxy {
@@ -162,7 +165,8 @@ class Proxy {
   Reception receive(const Wait& wait = {});
 
   // The answers of these sessions, as far as they have come by the deadline.
-  // All else that comes meanwhile stays for whom it is for.
+  // All else that comes meanwhile stays for whom it is for. Code::not_found for an id
+  // that is no session's; Code::invalid if somebody else waits for it, or it is named twice.
   Result<Replies> receive_by_id(const std::vector<SessionId>& ids, const Wait& wait = {});
   // Returns when all have answered, or enough have and the grace is over.
   Result<Replies> collect(const std::vector<SessionId>& ids, const Enough& enough,
@@ -192,7 +196,8 @@ class Proxy {
   Status done(std::span<const Message> messages);
   // The opposite: it will never be handled. Its sender is told of the drop.
   Status refuse(const Message& message, const Error& why);
-  // Asks somebody else, in the same session; the answer comes back here.
+  // Asks somebody else, in the same session; the answer comes back here. A notification
+  // has none, unless the options want a receipt: the id is then for receive_by_id().
   Result<SessionId> forward(const Message& message, const Destination& destination,
                             ForwardOptions options = {});
 
@@ -222,8 +227,10 @@ class Proxy {
   std::uint64_t changes() const;
   // Changes when what was overloaded may not be so any more.
   std::uint64_t rooms() const;
-  // request() that calls `done` under the baton, unless there is an error.
-  Result<SessionId> ask(const Draft& draft, std::function<void(Result<Message>)> done);
+  // request() that calls `done` under the baton, unless there is an error; an error
+  // that the peer answered with is told from others.
+  Result<SessionId> ask(const Draft& draft,
+                        std::function<void(Result<Message>, bool was_answered)> done);
   Result<Message> to_message(Result<IncomingPtr>& outcome) const;
   Result<Replies> take_replies(const std::vector<SessionId>& ids, bool cancels_rest);
   void take_reply(SessionId id, bool cancels_rest, Replies& replies);

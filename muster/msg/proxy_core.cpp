@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 #include <pthread.h>
+
+#include "muster/msg/name_letters.h"
 
 namespace muster::msg::internal {
 namespace {
@@ -17,11 +20,7 @@ std::atomic<std::uint32_t> forks{0};
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
 bool is_name(std::string_view text) {
-  constexpr std::string_view kOthers = "_-.";
-  return !text.empty() && text.size() <= net::kMaxName && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kOthers.find(c) != std::string_view::npos;
-  });
+  return !text.empty() && text.size() <= net::kMaxName && std::ranges::all_of(text, is_name_letter);
 }
 
 Status check_name(std::string_view what, std::string_view text) {
@@ -178,6 +177,14 @@ void ProxyCore::tell(ProxyEvent event) {
   counted_events();
 }
 
+void ProxyCore::put_back(std::deque<ProxyEvent> untold) {
+  untold.insert(untold.end(), std::move_iterator(events_.begin()),
+                std::move_iterator(events_.end()));
+  events_ = std::move(untold);
+  while (events_.size() > options_.max_events) events_.pop_front();
+  counted_events();
+}
+
 void ProxyCore::sessions_due() {
   sessions_.expire(loop_.now());
   sessions_changed();
@@ -194,9 +201,10 @@ void ProxyCore::sessions_changed() {
 
 ProxyCounters ProxyCore::counters() const {
   ProxyCounters counters = counters_;
-  counters.waiting = mailbox_.count();
+  counters.waiting = mailbox_.count() + put_back_.size();
   counters.waiting_bytes = mailbox_.bytes();
   counters.open_sessions = sessions_.open_count();
+  counters.sessions = sessions_.size();
   for (const auto& there : channels_) counters.kept += there != nullptr ? there->kept.count() : 0;
   return counters;
 }

@@ -55,9 +55,13 @@ struct Channel {
     return std::min(options.max_queued / 4, std::size_t{1} << 20);
   }
 
-  std::unique_ptr<PeerLink> link;     // Introduced both ways.
-  std::unique_ptr<PeerLink> dialing;  // Not yet.
-  Outbox outbox;
+  // Others are to be sent before what is sent now, and the link has no room.
+  bool has_waiting() const { return !backlog.empty() || !outbox.empty() || !again.empty(); }
+
+  std::unique_ptr<PeerLink> link;        // Introduced both ways.
+  std::unique_ptr<PeerLink> dialing;     // Not yet.
+  Outbox outbox;                         // For the peer's return.
+  std::deque<SessionId> again;           // Requests to be sent since it has returned.
   KeptMessages kept;                     // For the peer to handle at least once,
   Arrivals arrivals;                     // and from it.
   Backlog backlog;                       // What the link has no room for.
@@ -93,6 +97,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // The minimum was missed and somebody is to decide. Any thread, without the baton.
   bool takes_decision() { return is_decision_due_.exchange(false, std::memory_order_relaxed); }
   void decide(TooFew decision);
+  // Nobody has: it is to be asked again. Any thread, without the baton.
+  void not_decided() { is_decision_due_.store(true, std::memory_order_relaxed); }
   // It was decided that too few peers end it. Any thread, without the baton.
   bool ends_job() const { return ends_job_.load(std::memory_order_relaxed); }
 
@@ -123,9 +129,11 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
 
   // Receiving (proxy_deliver.cpp).
   void message_came(PeerLink& link, wire::Frame& frame, net::Lane lane, std::size_t cost);
-  bool has_waiting() const { return !mailbox_.empty(); }
+  bool has_waiting() const { return !mailbox_.empty() || !put_back_.empty(); }
   // The next for receive(). Sends its receipt, if it wants one.
   IncomingPtr take_waiting();
+  // The one that take_waiting() gave: it is the next again.
+  void put_back(IncomingPtr incoming);
   // Any thread: the body is decoded here. Moved from unless there is an error.
   Result<Message> make_message(IncomingPtr& incoming) const {
     return MessageMaker::make(incoming, options_.body_limits, options_.keeps_encoded);
@@ -185,6 +193,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::deque<ProxyEvent>& events() { return events_; }
   // Any thread, without the baton.
   bool has_events() const { return event_count_.load(std::memory_order_relaxed) != 0; }
+  // Those that were taken and not told, before all that came since.
+  void put_back(std::deque<ProxyEvent> untold);
   void counted_events() { event_count_.store(events_.size(), std::memory_order_relaxed); }
 
   loop::Loop& loop() const { return loop_; }
@@ -246,7 +256,11 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Status send_request(PeerId peer, OutgoingMessage& message, OnLoss on_loss);
   Status hand_over(PeerLink& link, OutgoingMessage& message);
   Status keep(const PeerRecord& record, OutgoingMessage& message);
-  void send_kept(PeerRecord& record);
+  void has_returned(const PeerRecord& record);
+  std::optional<OutgoingMessage> next_returning(Channel& there);
+  void send_returning(const PeerRecord& record);
+  Status send_late(const PeerRecord& record, OutgoingMessage& message);
+  void drop_late(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
   void report_dropped(const PeerRecord& record, const OutgoingMessage& message, const Error& why);
   Status keep_until_done(PeerId peer, OutgoingMessage& message, TimePoint deadline);
   void send_until_done(PeerRecord& record);
@@ -290,6 +304,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // What every message touches comes first.
   SessionTable sessions_;
   Mailbox mailbox_;
+  std::deque<IncomingPtr> put_back_;
   std::vector<std::function<void()>> when_receivable_;
   PeerTable peers_;
   std::vector<std::unique_ptr<Channel>> channels_;  // By PeerId::slot.

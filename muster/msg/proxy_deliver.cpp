@@ -108,7 +108,17 @@ void ProxyCore::answer_came(IncomingPtr& incoming) {
         .session = incoming->head.session});
 }
 
+void ProxyCore::put_back(IncomingPtr incoming) {
+  put_back_.push_back(std::move(incoming));
+  tell_receivable();
+}
+
 IncomingPtr ProxyCore::take_waiting() {
+  if (!put_back_.empty()) {  // It was acknowledged then.
+    IncomingPtr incoming = std::move(put_back_.front());
+    put_back_.pop_front();
+    return incoming;
+  }
   IncomingPtr incoming = mailbox_.pop();
   if (incoming->owed == 0 && !incoming->head.wants_receipt) return incoming;
   const Channel* there = find_channel(incoming->peer);

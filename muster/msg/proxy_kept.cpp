@@ -86,6 +86,7 @@ void ProxyCore::drain(PeerId peer) {
   while (std::exchange(there.has_room, false)) {
     send_replies(peer);
     send_receipts(peer);
+    send_returning(*peers_.find(peer));
     send_backlog(*peers_.find(peer));
     report_done(peer);
     send_until_done(*peers_.find(peer));
@@ -141,7 +142,8 @@ void ProxyCore::drop_kept(PeerRecord& record, const std::vector<OutgoingMessage>
 // Nobody sends it any more; what is in a store is found there by the next.
 void ProxyCore::give_up_kept() {
   for (const PeerId id : peers_.all()) {
-    std::size_t count = channel(id).backlog.take_all().size();
+    std::size_t count =
+        channel(id).backlog.take_all().size() + channel(id).outbox.take_all().size();
     if (options_.outbox == nullptr) count += channel(id).kept.take_all().size();
     if (count == 0) continue;
     counters_.dropped += count;
@@ -240,7 +242,7 @@ std::vector<HandledId> ProxyCore::take_forgotten() {
 bool ProxyCore::is_all_done() const {
   return std::ranges::none_of(channels_, [](const auto& there) {
     return there != nullptr && there->link != nullptr &&
-           (!there->kept.empty() || !there->backlog.empty());
+           (!there->kept.empty() || there->has_waiting());
   });
 }
 

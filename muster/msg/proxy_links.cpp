@@ -203,7 +203,7 @@ void ProxyCore::begin(PeerLink& link) {
   if (send_report(link, MessageKind::holdings, holdings)) {
     there.arrivals.told(holdings.done.size());
   }
-  send_kept(record);
+  has_returned(record);
   drain(record.id);
 }
 

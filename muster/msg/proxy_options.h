@@ -101,6 +101,10 @@ struct ProxyOptions {
 
   // Called with each event by threads that are inside a blocking call of the
   // proxy, which wake for it, never under the baton. Null: next_event() has them.
+  // What it throws, or on_too_few does, leaves by that call. The call's own sessions,
+  // whose ids only it knows, are then forgotten; ids that were given to it can be waited
+  // for again. The next call has the message that it had received, calls with the events
+  // that followed, and asks on_too_few again.
   std::function<void(const ProxyEvent&)> on_event = nullptr;
 
   // A folder for a trace of all messages (trace.h); empty: the one that the

@@ -1,7 +1,6 @@
 // A proxy's receiving calls, and what answers a message.
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "muster/msg/proxy.h"
 #include "muster/msg/proxy_core.h"
 #include "muster/msg/proxy_wait.h"
+#include "muster/msg/share.h"
 
 namespace muster::msg {
 
@@ -70,6 +70,10 @@ Result<std::optional<Message>> Proxy::receive_next(std::optional<std::uint64_t> 
   const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
   for (;;) {
     Receiving receiving{*core_, seen};
+    const internal::OnThrow put_back([&] {
+      const Turn turn(loop);
+      if (receiving.taken) core_->put_back(std::move(receiving.taken));
+    });
     const Waited waited = attend(wait, deadline, [&receiving] { return receiving.step(); });
     forget_handled();
     if (receiving.end) return *std::move(receiving.end);
@@ -132,10 +136,7 @@ struct Collecting {
 
 std::size_t need_of(const Enough& enough, std::size_t count) {
   std::size_t need = enough.count;
-  if (enough.fraction > 0) {
-    const double share = std::min(enough.fraction, 1.0) * static_cast<double>(count);
-    need = std::max(need, static_cast<std::size_t>(std::ceil(share)));
-  }
+  if (enough.fraction > 0) need = std::max(need, share_of(enough.fraction, count));
   return need >= count ? 0 : need;
 }
 
@@ -151,6 +152,10 @@ Result<Replies> Proxy::collect(const std::vector<SessionId>& ids, const Enough& 
     const Turn turn(loop);
     MUSTER_TRY_OK(core_->sessions().watch(ids, collecting.watch));
   }
+  const internal::OnThrow unwatch([&] {
+    const Turn turn(loop);
+    core_->sessions().unwatch(ids);
+  });
   Waited waited = attend(wait, deadline, [&collecting] { return collecting.is_over(); });
   if (waited == Waited::done && collecting.need != 0) {
     const TimePoint patience = std::min(deadline, loop.now() + enough.grace);

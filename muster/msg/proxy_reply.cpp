@@ -115,6 +115,7 @@ Status Proxy::acknowledge(const Message& message, const Wait& wait) {
 Result<SessionId> Proxy::forward(const Message& message, const Destination& destination,
                                  ForwardOptions options) {
   if (!message) return Error(Code::invalid, "forward: there is no message");
+  const bool is_note = message.session_type() == SessionType::notification;
   std::optional<EncodedBody> encoded;
   if (!options.body && message.encoded() != nullptr) encoded = *message.encoded();
   return isend({.tag = options.tag.is_valid() ? options.tag : MessageMaker::head(message).tag,
@@ -128,7 +129,8 @@ Result<SessionId> Proxy::forward(const Message& message, const Destination& dest
                 .on_loss = options.on_loss,
                 .delivery = options.delivery,
                 .answers = options.answers,
-                .wants_receipt = message.session_type() == SessionType::notification});
+                .wants_receipt =
+                    is_note && (options.wants_receipt || options.answers == Answers::to_receive)});
 }
 
 }  // namespace muster::msg

@@ -75,6 +75,12 @@ struct Sending {
     }
     return false;
   }
+
+  // Not under the baton.
+  void forget() const {
+    const Turn turn(core.loop());
+    core.sessions().forget(id);
+  }
 };
 
 // Memory that all processes of this host can read; empty if there is none.
@@ -117,15 +123,13 @@ Result<Message> Proxy::send(Draft draft, const Wait& wait) {
   EncodedBody body;
   MUSTER_TRY_OK(write_body(draft, core_->options().body_limits, body));
   Sending sending{*core_, draft, body};
+  const internal::OnThrow forget([&] { sending.forget(); });
   if (draft.delivery == Delivery::at_least_once && core_->options().outbox != nullptr) {
     attend(wait, deadline, [&] { return sending.step() || sending.id; });
     static_cast<void>(write_kept());  // Where that fails, the session does.
   }
   const Waited waited = attend(wait, deadline, [&sending] { return sending.step(); });
-  if (!sending.outcome) {
-    const Turn turn(core_->loop());
-    core_->sessions().forget(sending.id);
-  }
+  if (!sending.outcome) sending.forget();
   if (sending.outcome) return to_message(*sending.outcome);
   return internal::why_not(waited,
                            fmt::format("send {} to {}", draft.tag.text(), draft.destination.name));
@@ -151,7 +155,8 @@ Result<SessionId> Proxy::isend(const Draft& draft) {
   return id;
 }
 
-Result<SessionId> Proxy::ask(const Draft& draft, std::function<void(Result<Message>)> done) {
+Result<SessionId> Proxy::ask(const Draft& draft,
+                             std::function<void(Result<Message>, bool was_answered)> done) {
   MUSTER_TRY_OK(core_->check_process());
   MUSTER_TRY_OK(check(draft));
   EncodedBody body;
@@ -162,7 +167,8 @@ Result<SessionId> Proxy::ask(const Draft& draft, std::function<void(Result<Messa
     MUSTER_TRY(const PeerId peer, core_->resolve(draft.destination));
     MUSTER_TRY(id, core_->submit(peer, draft, body, nullptr,
                                  [this, done = std::move(done)](SessionTable::Outcome outcome) {
-                                   done(to_message(outcome));
+                                   const bool was_answered = outcome.has_value();
+                                   done(to_message(outcome), was_answered);
                                  }));
   }
   // Where that fails, the session does.
@@ -176,12 +182,18 @@ loop::Future<Message> Proxy::request(Draft draft) {
   const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
   loop::Future<Message> future = promise->future();
   const Result<SessionId> asked =
-      ask(draft, [promise](Result<Message> answer) { promise->set(std::move(answer)); });
+      ask(draft, [promise](Result<Message> answer, bool) { promise->set(std::move(answer)); });
   if (!asked) promise->set(asked.error());
   return future;
 }
 
 namespace {
+
+// Of sessions that nobody else knows. Not under the baton.
+void forget_all(ProxyCore& core, const std::vector<SessionId>& ids) {
+  const Turn turn(core.loop());
+  for (const SessionId id : ids) core.sessions().forget(id);
+}
 
 // Several sendings, one after the other, as a thing that is tried again until it is done.
 struct SendingAll {
@@ -220,6 +232,7 @@ Result<std::vector<SessionId>> Proxy::send_all(const Draft& draft, std::vector<S
                                                const Wait* wait) {
   SendingAll sending{*core_, draft};
   sending.ids.reserve(items.size());
+  const internal::OnThrow forget([&] { forget_all(*core_, sending.ids); });
   bool may_wait = wait != nullptr;
   const auto step = [&] {
     if (sending.rooms && *sending.rooms == core_->rooms() && may_wait) return false;
@@ -233,8 +246,7 @@ Result<std::vector<SessionId>> Proxy::send_all(const Draft& draft, std::vector<S
   };
   if (wait != nullptr && attend(*wait, wait->deadline_from([this] { return core_->loop().now(); }),
                                 step) == Waited::cancelled) {
-    const Turn turn(core_->loop());
-    for (const SessionId id : sending.ids) core_->sessions().forget(id);
+    forget_all(*core_, sending.ids);
     return internal::why_not(Waited::cancelled, "wait for room");
   }
   {
@@ -313,7 +325,10 @@ Result<Replies> Proxy::send_and_collect(Draft draft, std::vector<SendItem>& item
   draft.answers = Answers::by_id;
   const Wait whole(wait.deadline_from([this] { return core_->loop().now(); }), wait.stop());
   MUSTER_TRY(const std::vector<SessionId> ids, send_all(draft, items, &whole));
-  return receive_by_id(ids, whole);
+  const internal::OnThrow forget([&] { forget_all(*core_, ids); });
+  Result<Replies> replies = receive_by_id(ids, whole);
+  if (!replies) forget_all(*core_, ids);
+  return replies;
 }
 
 Result<Replies> Proxy::scatter(const Draft& draft,

@@ -205,6 +205,48 @@ TEST_F(Talk, ForwardWithAnotherTagAndBodyWhereGiven) {
   EXPECT_EQ(request.body(), Value(5));
 }
 
+TEST_F(Talk, ForwardNotificationsForEver) {
+  Proxy& broker = group.add("broker", [](ProxyOptions& options) { options.max_sessions = 2; });
+  ASSERT_TRUE(group.settle());
+  for (int i = 0; i < 10; ++i) {
+    ask("broker", {.body = i, .session_type = SessionType::notification});
+    const Message note = take(group, "broker");
+    const Result<SessionId> forwarded = broker.forward(note, "worker_2");
+    ASSERT_TRUE(forwarded) << forwarded.error().describe();
+    EXPECT_EQ(*forwarded, note.session_id());
+    EXPECT_EQ(take(group, "worker_2").body(), Value(i));
+    group.net.run_for(milliseconds(100));
+  }
+  EXPECT_EQ(broker.counters().sessions, 0U);
+}
+
+TEST_F(Talk, ForwardANotificationWithItsReceiptWhereAskedFor) {
+  ask("worker_1", {.body = 5, .session_type = SessionType::notification});
+  Proxy& broker = group["worker_1"];
+  const SessionId id =
+      *broker.forward(take(group, "worker_1"), "worker_2", {.wants_receipt = true});
+  take(group, "worker_2");
+  ASSERT_TRUE(group.run_until([&] { return broker.is_answered(id); }));
+  EXPECT_EQ(broker.counters().open_sessions, 0U);
+  EXPECT_EQ(broker.counters().sessions, 1U) << "until its outcome is taken";
+  EXPECT_TRUE(outcome(group, broker, id).is_complete());
+  EXPECT_EQ(broker.counters().sessions, 0U);
+  ask("worker_1", {.body = 6, .session_type = SessionType::notification});
+  ASSERT_TRUE(
+      broker.forward(take(group, "worker_1"), "worker_2", {.answers = Answers::to_receive}));
+  take(group, "worker_2");
+  EXPECT_EQ(take(group, "worker_1").stage(), Stage::receive) << "the receipt";
+}
+
+TEST_F(Talk, RefuseAnIdThatIsNamedTwiceWhetherItIsAnsweredOrNot) {
+  const SessionId id = ask("worker_1");
+  EXPECT_EQ(master->receive_by_id({id, id}, kNow).error().code(), Code::invalid);
+  ASSERT_TRUE(group["worker_1"].reply(take(group, "worker_1"), 6));
+  ASSERT_TRUE(group.run_until([&] { return master->is_answered(id); }));
+  EXPECT_EQ(master->receive_by_id({id, id}, kNow).error().code(), Code::invalid);
+  EXPECT_EQ(master->receive_by_id({id}, kNow)->messages.size(), 1U) << "it can still be taken";
+}
+
 TEST_F(Talk, SendAnswersToReceiveWhereAskedFor) {
   const SessionId id = ask("worker_1", {.answers = Answers::to_receive});
   ASSERT_TRUE(group["worker_1"].reply(take(group, "worker_1"), 6));

@@ -8,6 +8,20 @@
 #include "muster/msg/proxy_core.h"
 
 namespace muster::msg::internal {
+namespace {
+
+// The link takes it once there is room, or the next one does.
+bool is_to_wait(const Status& sent) {
+  return !sent &&
+         (sent.error().code() == Code::overloaded || sent.error().code() == Code::unavailable);
+}
+
+Error too_late(const PeerRecord& record) {
+  return {Code::timeout,
+          fmt::format("its deadline passed while it waited for {}", record.member.name)};
+}
+
+}  // namespace
 
 Result<PeerId> ProxyCore::resolve(const Destination& destination) const {
   if (destination.id) {
@@ -64,6 +78,7 @@ Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody
   fill_head(message.head, draft, body, session);
   message.parts = std::move(body.parts);
   message.priority = draft.priority;
+  message.deadline = draft.deadline;
   Status sent = is_kept ? keep_until_done(peer, message, draft.deadline)
                         : send_request(peer, message, draft.on_loss);
   if (sent) return message.head.session;
@@ -80,7 +95,7 @@ Status ProxyCore::send_request(PeerId peer, OutgoingMessage& message, OnLoss on_
   }
   const Channel* there = find_channel(peer);
   const bool stands = there != nullptr && there->link != nullptr && there->link->has_begun;
-  KeptRequest kept{message.head, message.parts, message.priority, stands};
+  KeptRequest kept{message.head, message.parts, message.priority, stands, message.deadline};
   if (!stands && sessions_.kept_bytes() + kept.size() > options_.absent.max_bytes) {
     return Error(Code::overloaded,
                  fmt::format("send to {}: requests that wait for peers who are away fill {} bytes",
@@ -109,10 +124,9 @@ Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
 
 Status ProxyCore::transmit(PeerId peer, OutgoingMessage& message) {
   const Channel* there = find_channel(peer);
-  // All that was kept has been handed over when a link stands.
   if (there != nullptr && there->link != nullptr && there->link->peer == peer &&
       there->link->has_begun && !is_leaving_) {
-    if (!there->backlog.empty()) {
+    if (there->has_waiting() && there->link->link->is_up()) {
       return make_way(peer, message, Error(Code::overloaded, "others wait to be sent before it"));
     }
     Status sent = hand_over(*there->link, message);
@@ -148,13 +162,29 @@ Status ProxyCore::make_way(PeerId peer, OutgoingMessage& message, Error full) {
 
 void ProxyCore::send_backlog(const PeerRecord& record) {
   Channel& there = channel(record.id);
+  if (!there.outbox.empty() || !there.again.empty()) return;  // They are older.
   while (there.link != nullptr && there.link->has_begun && !there.backlog.empty()) {
     OutgoingMessage message = *there.backlog.next();
-    const Status sent = hand_over(*there.link, message);
-    if (!sent && sent.error().code() != Code::invalid) return;
+    const Status sent = send_late(record, message);
+    if (is_to_wait(sent)) return;
     there.backlog.pop();
-    if (!sent) report_dropped(record, message, sent.error());
+    if (!sent) drop_late(record, message, sent.error());
   }
+}
+
+// One that has waited, with what is left of its time.
+Status ProxyCore::send_late(const PeerRecord& record, OutgoingMessage& message) {
+  if (message.deadline <= loop_.now()) return too_late(record);
+  message.head.time_left_ms = time_left(message.deadline);
+  return hand_over(*channel(record.id).link, message);
+}
+
+// Where a session waits, its own deadline tells it.
+void ProxyCore::drop_late(const PeerRecord& record, const OutgoingMessage& message,
+                          const Error& why) {
+  if (message.is_tracked && why.code() == Code::timeout) return;
+  report_dropped(record, message, why);
+  sessions_changed();
 }
 
 // For a peer that is not here: into its cache, if it may wait for it.
@@ -167,8 +197,14 @@ Status ProxyCore::keep(const PeerRecord& record, OutgoingMessage& message) {
   if (record.presence == Presence::lost && (is_task || !message.head.is_request())) {
     return Error(Code::unavailable, fmt::format("send to {}: it is lost", name));
   }
+  Outbox& outbox = channel(record.id).outbox;
+  if (!outbox.has_room_for(message)) {
+    for (const OutgoingMessage& late : outbox.take_late(loop_.now())) {
+      drop_late(record, late, too_late(record));
+    }
+  }
   std::vector<OutgoingMessage> dropped;
-  Status kept = channel(record.id).outbox.push(message, dropped);
+  Status kept = outbox.push(message, dropped);
   const Error why(Code::overloaded, fmt::format("the cache for {}, who is away, was full", name));
   for (OutgoingMessage& gone : dropped) report_dropped(record, gone, why);
   if (!kept) return std::move(kept).error().during(fmt::format("send to {}", name));
@@ -186,30 +222,54 @@ void ProxyCore::report_dropped(const PeerRecord& record, const OutgoingMessage& 
   if (message.is_tracked) sessions_.end(message.head.session, why);
 }
 
-// The peer is here again: what waited for it goes first, in the order of its making.
-void ProxyCore::send_kept(PeerRecord& record) {
+// The peer is here again: what waited for it goes first, as drain() finds room.
+void ProxyCore::has_returned(const PeerRecord& record) {
   ++rooms_;
-  std::vector<OutgoingMessage> all;
-  for (OutgoingMessage& message : channel(record.id).outbox.take_all()) {
-    const auto state = sessions_.state(message.head.session);
-    const bool is_over = message.is_tracked && (!state || *state != Session::State::requested);
-    if (!is_over) all.push_back(std::move(message));
+  std::deque<SessionId>& again = channel(record.id).again;
+  again.clear();
+  for (const KeptRequest* request : sessions_.kept_for(record.id)) {
+    again.push_back(request->head.session);
   }
-  for (KeptRequest* request : sessions_.kept_for(record.id)) {
-    OutgoingMessage again{request->head, request->parts, request->priority, true};
-    again.head.is_redelivered = std::exchange(request->was_sent, true);
-    all.push_back(std::move(again));
+}
+
+// What was made first, of both the cache and the requests, without those that nobody waits
+// for any more.
+std::optional<OutgoingMessage> ProxyCore::next_returning(Channel& there) {
+  const auto is_over = [this](const OutgoingMessage& message) {
+    const SessionId id = message.head.session;
+    return message.is_tracked &&
+           (sessions_.state(id) != Session::State::requested || sessions_.kept(id) != nullptr);
+  };
+  while (!there.outbox.empty() && is_over(there.outbox.front())) there.outbox.pop();
+  while (!there.again.empty() && sessions_.kept(there.again.front()) == nullptr) {
+    there.again.pop_front();
   }
-  std::ranges::sort(all, {}, [](const OutgoingMessage& m) { return m.head.message.low; });
-  for (OutgoingMessage& message : all) {
-    const Channel& there = channel(record.id);
-    if (there.link == nullptr) return;
-    Status sent = there.backlog.empty() ? hand_over(*there.link, message)
-                                        : Error(Code::overloaded, "others wait before it");
-    if (!sent && sent.error().code() == Code::overloaded) {
-      sent = make_way(record.id, message, std::move(sent).error());
+  const OutgoingMessage* cached = there.outbox.empty() ? nullptr : &there.outbox.front();
+  if (there.again.empty()) return cached != nullptr ? std::optional(*cached) : std::nullopt;
+  const KeptRequest& request = *sessions_.kept(there.again.front());
+  if (cached != nullptr && cached->head.message.low < request.head.message.low) return *cached;
+  OutgoingMessage message{request.head, request.parts, request.priority, true, request.deadline};
+  message.head.is_redelivered = request.was_sent;
+  return message;
+}
+
+void ProxyCore::send_returning(const PeerRecord& record) {
+  Channel& there = channel(record.id);
+  while (there.link != nullptr && there.link->has_begun && !is_leaving_) {
+    std::optional<OutgoingMessage> message = next_returning(there);
+    if (!message) return;
+    const SessionId id = message->head.session;
+    const bool is_request = !there.again.empty() && there.again.front() == id;
+    const Status sent = send_late(record, *message);
+    if (is_to_wait(sent)) return;
+    KeptRequest* const request = is_request && sent ? sessions_.kept(id) : nullptr;
+    if (request != nullptr) request->was_sent = true;
+    if (is_request) {
+      there.again.pop_front();
+    } else {
+      there.outbox.pop();
     }
-    if (!sent) report_dropped(record, message, sent.error());
+    if (!sent) drop_late(record, *message, sent.error());
   }
 }
 

@@ -40,11 +40,13 @@ struct PeerInfo {
 struct ProxyCounters {
   std::size_t waiting = 0;        // Messages for receive().
   std::size_t waiting_bytes = 0;  // The same.
-  std::size_t open_sessions = 0;
-  std::size_t kept = 0;        // Sent to be handled at least once, and not done.
-  std::uint64_t dropped = 0;   // For peers that were away, or whose link broke.
-  std::uint64_t refused = 0;   // From peers.
-  std::uint64_t unwanted = 0;  // Answers that were late, repeated or for no session.
+  std::size_t open_sessions = 0;  // That wait for an answer.
+  std::size_t sessions = 0;       // The same, and those whose outcome nobody has taken:
+                                  // what max_sessions bounds.
+  std::size_t kept = 0;           // Sent to be handled at least once, and not done.
+  std::uint64_t dropped = 0;      // For peers that were away, or whose link broke.
+  std::uint64_t refused = 0;      // From peers.
+  std::uint64_t unwanted = 0;     // Answers that were late, repeated or for no session.
 };
 
 struct Report {

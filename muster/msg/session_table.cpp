@@ -162,7 +162,7 @@ void SessionTable::forget(SessionId id) {
   Entry* entry = find(id);
   if (entry == nullptr) return;
   if (entry->session.is_open()) --open_;
-  if (entry->watch != nullptr) --entry->watch->left;
+  if (entry->watch != nullptr && !entry->is_finished()) --entry->watch->left;
   release(*entry);
 }
 
@@ -228,14 +228,16 @@ Status SessionTable::watch(SessionId id, SessionWatch& watch) {
   }
   if (entry->watch != nullptr || entry->done || entry->answers == Answers::to_receive) {
     return Error(Code::invalid,
-                 "wait for session " + id.to_string() + ": somebody else waits for its answer");
-  }
-  if (entry->is_finished()) {
-    watch.answered += entry->answer && !entry->answer->head.is_failure ? 1 : 0;
-    return ok();
+                 "wait for session " + id.to_string() +
+                     (entry->watch == &watch ? ": it is named twice"
+                                             : ": somebody else waits for its answer"));
   }
   entry->watch = &watch;
-  ++watch.left;
+  if (entry->is_finished()) {
+    watch.answered += entry->answer && !entry->answer->head.is_failure ? 1 : 0;
+  } else {
+    ++watch.left;
+  }
   return ok();
 }
 
@@ -246,7 +248,7 @@ void SessionTable::unwatch(const std::vector<SessionId>& ids) {
 void SessionTable::unwatch(SessionId id) {
   Entry* entry = find(id);
   if (entry == nullptr || entry->watch == nullptr) return;
-  --entry->watch->left;
+  if (!entry->is_finished()) --entry->watch->left;
   entry->watch = nullptr;
 }
 

@@ -31,6 +31,7 @@ struct KeptRequest {
   wire::Parts parts;
   Priority priority = Priority::normal;
   bool was_sent = false;  // Once at least: it comes again.
+  TimePoint deadline = kForever;
 
   std::size_t size() const {
     std::size_t sum = sizeof(KeptRequest);
@@ -96,7 +97,8 @@ class SessionTable {
   void fail_on_loss(SessionId id);
 
   // Counts down `watch` as sessions finish. Code::not_found for an id that is
-  // no session's; Code::invalid if somebody else waits for it. All or nothing.
+  // no session's; Code::invalid if somebody else waits for it, or it is named twice. All
+  // or nothing.
   Status watch(const std::vector<SessionId>& ids, SessionWatch& watch);
   Status watch(SessionId id, SessionWatch& watch);
   void unwatch(const std::vector<SessionId>& ids);

@@ -39,7 +39,9 @@ inline constexpr const char* kAcknowledge =
     R"(Tells that the message was taken. Never taken for a completion.)";
 
 inline constexpr const char* kForward =
-    R"(Asks somebody else, in the same session; the answer comes back here.)";
+    R"(Asks somebody else, in the same session; the answer to a task comes back here.
+
+The receipt of a notification does only with Answers.TO_RECEIVE.)";
 
 inline constexpr const char* kReceiveOnce =
     R"(The next message that answers no session; None if there was none in time.

@@ -146,6 +146,7 @@ nb::dict counters(const ProxyHandle& self) {
   made["waiting"] = counted.waiting;
   made["waiting_bytes"] = counted.waiting_bytes;
   made["open_sessions"] = counted.open_sessions;
+  made["sessions"] = counted.sessions;
   made["dropped"] = counted.dropped;
   made["refused"] = counted.refused;
   made["unwanted"] = counted.unwanted;

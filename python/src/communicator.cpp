@@ -40,7 +40,7 @@ void join(PyCommunicator* self, const std::string& name, std::uint32_t rank, std
 
 template <class Make>
 std::unique_ptr<PyCommunicator> make_over(nb::handle proxy, Make make) {
-  ProxyHandle& handle = *nb::inst_ptr<ProxyHandle>(proxy);
+  ProxyHandle& handle = to_handle(proxy);
   msg::Proxy& live = handle.live();
   const RuntimeUse use;
   Made made = [&] {

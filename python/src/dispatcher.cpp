@@ -34,7 +34,7 @@ bool is_stop(const nb::python_error& raised) {
 class PyDispatcher {
  public:
   PyDispatcher(nb::object proxy, std::size_t pool, bool stops_on_error, nb::object report)
-      : proxy_(std::move(proxy)), report_(std::move(report)) {
+      : proxy_(std::move(proxy)), handle_(to_handle(proxy_)), report_(std::move(report)) {
     msg::ComponentOptions options;
     options.pool = pool;
     options.policy = stops_on_error ? msg::ErrorPolicy::stop : msg::ErrorPolicy::go_on;
@@ -84,7 +84,7 @@ class PyDispatcher {
   bool is_partial() const { return dispatcher_->is_partial(); }
 
  private:
-  ProxyHandle& handle() const { return *nb::inst_ptr<ProxyHandle>(proxy_); }
+  ProxyHandle& handle() const { return handle_; }
 
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(PyObject* handler, std::vector<msg::Message> messages) {
@@ -163,6 +163,7 @@ class PyDispatcher {
   }
 
   nb::object proxy_;
+  ProxyHandle& handle_;
   nb::object report_;
   std::unique_ptr<msg::EventDispatcher> dispatcher_;
   std::stop_source exit_;

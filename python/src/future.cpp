@@ -58,7 +58,7 @@ class PyFuture {
         return *outcome_->result;
       }();
       if (!result) raise(result.error());
-      value_ = give(*nb::inst_ptr<ProxyHandle>(proxy_), *result);
+      value_ = give(to_handle(proxy_), *result);
     }
     return value_;
   }
@@ -74,7 +74,7 @@ class PyFuture {
     const auto waited = [&] {
       const auto done = [this] { return loan_ ? loan_->is_out() : outcome_->result.has_value(); };
       if (proxy_.is_valid()) {
-        const Inside inside(*nb::inst_ptr<ProxyHandle>(proxy_));
+        const Inside inside(to_handle(proxy_));
         return msg::internal::wait_for(loop_, wait, done);
       }
       const RuntimeUse use;

@@ -9,6 +9,7 @@
 #include "calls.h"
 #include "docs.h"
 #include "errors.h"
+#include "instances.h"
 #include "message.h"
 #include "process.h"
 
@@ -160,6 +161,10 @@ msg::Proxy& ProxyHandle::live() const {
   sleep_if_closing();
   if (proxy == nullptr) raise(Error(Code::cancelled, "use a proxy: the interpreter is ending"));
   return *proxy;
+}
+
+ProxyHandle& to_handle(nb::handle proxy) {
+  return instance_of<ProxyHandle>(proxy, "a muster.Proxy");
 }
 
 void bind_proxy(nb::module_& module) {

@@ -48,6 +48,9 @@ class Inside {
   std::optional<Unlocked> unlocked_{std::in_place};
 };
 
+// What is behind a Proxy of Python's; raises TypeError for anything else.
+ProxyHandle& to_handle(nb::handle proxy);
+
 // Of process.h's process. The registry of an address: a folder or redis://...
 msg::Registry* registry_at(const std::string& where);
 void enter_proxy(ProxyHandle& handle);

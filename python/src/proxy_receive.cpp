@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "docs.h"
 #include "errors.h"
+#include "instances.h"
 #include "message.h"
 #include "notifier.h"
 #include "proxy.h"
@@ -58,14 +59,15 @@ struct Reception {
 
 Reception iterate(nb::object proxy, nb::handle timeout) {
   const std::optional<double> seconds = to_seconds(timeout);
+  static_cast<void>(to_handle(proxy));
   static_cast<void>(wait_for(seconds));  // Raises for what is no time.
   return {std::move(proxy), seconds};
 }
 
 PyObject* next(PyObject* iterator) {
   return guarded([&]() -> PyObject* {
-    const Reception& self = *nb::inst_ptr<Reception>(iterator);
-    auto& handle = *nb::inst_ptr<ProxyHandle>(self.proxy);
+    const Reception& self = instance_of<Reception>(iterator, "an iteration over messages");
+    ProxyHandle& handle = to_handle(self.proxy);
     try {
       return receive_next(handle, [&] { return wait_for(self.timeout); }).release().ptr();
     } catch (const nb::python_error& raised) {

@@ -20,11 +20,6 @@
 namespace muster::python {
 namespace {
 
-// An exception that is no error of the handler's: Ctrl-C, sys.exit().
-bool is_exit(const nb::python_error& raised) {
-  return PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
-}
-
 // How a handler says that it was the last.
 bool is_stop(const nb::python_error& raised) {
   const nb::object stop = nb::module_::import_("muster.component").attr("Stop");
@@ -100,8 +95,7 @@ class PyDispatcher {
         return std::optional<wire::Value>();
       }
       if (is_exit(raised)) {
-        raised_.emplace(std::move(raised));
-        exit_.request_stop();
+        end_by(raised);
         return Error(Code::cancelled, "the handler's program is ending");
       }
       return to_error(raised);
@@ -157,9 +151,16 @@ class PyDispatcher {
       }
       report_(failure.event, failure.error.describe(), messages);
     } catch (nb::python_error& raised) {
+      if (is_exit(raised)) return end_by(raised);
       raised.restore();
       PyErr_WriteUnraisable(report_.ptr());
     }
+  }
+
+  // launch() raises it.
+  void end_by(nb::python_error& raised) {
+    raised_.emplace(std::move(raised));
+    exit_.request_stop();
   }
 
   nb::object proxy_;

@@ -44,7 +44,7 @@ nb::object describe(const msg::ProxyEvent& event) {
                           event.session);
 }
 
-// Called by whoever is inside a call of the proxy. Its errors are nobody's.
+// Called by whoever is inside a call of the proxy. Its errors are nobody's, but for exits.
 std::function<void(const msg::ProxyEvent&)> to_listener(nb::handle callable) {
   const std::shared_ptr<PyObject> kept(callable.inc_ref().ptr(), bury);
   return [kept](const msg::ProxyEvent& event) {
@@ -52,6 +52,7 @@ std::function<void(const msg::ProxyEvent&)> to_listener(nb::handle callable) {
     try {
       nb::handle(kept.get())(describe(event));
     } catch (nb::python_error& raised) {
+      if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
       raised.restore();
       PyErr_WriteUnraisable(kept.get());
     }

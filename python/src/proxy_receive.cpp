@@ -39,9 +39,14 @@ nb::object receive_next(ProxyHandle& self, MakeWait wait) {
     if (!taken) raise(taken.error());
     if (!*taken) return {};
     msg::Message& message = **taken;
-    Result<nb::object> made = to_python(self, message);
-    if (made) return *std::move(made);
-    refuse(proxy, message, made.error());
+    try {
+      Result<nb::object> made = to_python(self, message);
+      if (made) return *std::move(made);
+      refuse(proxy, message, made.error());
+    } catch (const nb::python_error&) {
+      refuse(proxy, message, Error(Code::cancelled, "the program ended while it read it"));
+      throw;
+    }
   }
 }
 
@@ -49,6 +54,10 @@ nb::object receive_once(ProxyHandle& self, nb::handle timeout) {
   const std::optional<double> seconds = to_seconds(timeout);
   nb::object message = receive_next(self, [&] { return wait_for(seconds); });
   return message.is_valid() ? message : nb::none();
+}
+
+bool is_over(const ProxyHandle& self) {
+  return self.forks == fork_count() && self.live().ended().has_value();
 }
 
 // The iterator behind `for message in proxy.receive()`.
@@ -72,8 +81,7 @@ PyObject* next(PyObject* iterator) {
       return receive_next(handle, [&] { return wait_for(self.timeout); }).release().ptr();
     } catch (const nb::python_error& raised) {
       // Its end is the end of the iteration, as in C++. Ctrl-C is not.
-      const bool is_exit = PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
-      if (is_exit || !handle.live().ended() || handle.forks != fork_count()) throw;
+      if (is_exit(raised) || !is_over(handle)) throw;
     }
     return nullptr;
   });

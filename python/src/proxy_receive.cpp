@@ -121,6 +121,13 @@ nb::object collect(ProxyHandle& self, nb::handle ids, std::size_t count, double 
   return give(self, *replies);
 }
 
+// The proxy keeps one action at most, however many have come to wait and gone again.
+void notify_receivable(const ProxyHandle& self, const Notifier& notifier, std::uint64_t token) {
+  msg::Proxy& proxy = self.live();
+  if (!self.receivable->enter(token, notifier.action(token))) return;
+  proxy.when_receivable([listeners = self.receivable] { listeners->tell(); });
+}
+
 }  // namespace
 
 void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
@@ -149,10 +156,11 @@ void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
           "cancel",
           [](const ProxyHandle& self, nb::handle id) { return self.live().cancel(to_id(id)); },
           nb::arg("id"), docs::kCancel)
-      .def("_notify_receivable",
-           [](const ProxyHandle& self, const Notifier& notifier, std::uint64_t token) {
-             self.live().when_receivable(notifier.action(token));
-           });
+      .def("_is_over", is_over)
+      .def("_notify_receivable", notify_receivable)
+      .def("_listening", [](const ProxyHandle& self) { return self.receivable->tokens(); })
+      .def("_forget_receivable",
+           [](const ProxyHandle& self, std::uint64_t token) { self.receivable->forget(token); });
 }
 
 }  // namespace muster::python

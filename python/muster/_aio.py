@@ -14,23 +14,35 @@ if TYPE_CHECKING:
     from muster.proxy import Proxy
 
 
+# No two event loops have the same.
+_tokens = itertools.count(1)
+
+
 class _Bridge:
     """One event loop's ear."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._notifier = _core.Notifier()
         self._waiting: dict[int, asyncio.Future[None]] = {}
-        self._tokens = itertools.count(1)
         loop.add_reader(self._notifier.fileno(), self._heard)
 
     def wait(
-        self, loop: asyncio.AbstractEventLoop, subscribe: Callable[[_core.Notifier, int], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        subscribe: Callable[[_core.Notifier, int], None],
+        forget: Callable[[int], None] | None = None,
     ) -> asyncio.Future[None]:
-        """Done once what was subscribed to has happened."""
-        token = next(self._tokens)
+        """Done once what was subscribed to has happened; who does not wait for it is forgotten."""
+        token = next(_tokens)
         future: asyncio.Future[None] = loop.create_future()
+
+        def end(done: asyncio.Future[None]) -> None:
+            self._waiting.pop(token, None)
+            if forget is not None and done.cancelled():
+                forget(token)
+
         self._waiting[token] = future
-        future.add_done_callback(lambda _: self._waiting.pop(token, None))
+        future.add_done_callback(end)
         subscribe(self._notifier, token)
         return future
 
@@ -46,12 +58,15 @@ _bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Bridge] = (
 )
 
 
-def _wait(subscribe: Callable[[_core.Notifier, int], None]) -> asyncio.Future[None]:
+def _wait(
+    subscribe: Callable[[_core.Notifier, int], None],
+    forget: Callable[[int], None] | None = None,
+) -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
     bridge = _bridges.get(loop)
     if bridge is None:
         bridge = _bridges[loop] = _Bridge(loop)
-    return bridge.wait(loop, subscribe)
+    return bridge.wait(loop, subscribe, forget)
 
 
 async def future(waited: _core.Future[Any]) -> Any:
@@ -72,6 +87,6 @@ async def receive_once(proxy: Proxy, timeout: float | None) -> _core.Message | N
         if left is not None and left <= 0:
             return None
         try:
-            await asyncio.wait_for(_wait(proxy._notify_receivable), left)
+            await asyncio.wait_for(_wait(proxy._notify_receivable, proxy._forget_receivable), left)
         except asyncio.TimeoutError:  # noqa: UP041 (another one before Python 3.11)
             return None

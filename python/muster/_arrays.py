@@ -46,13 +46,44 @@ def is_more_than_array(array: AnyArray) -> bool:
     return type(array) not in (np.ndarray, np.memmap, np.recarray)
 
 
+def _to_description(dtype: np.dtype[Any]) -> Any:
+    """What says the dtype in literals: numpy's own way, or a dict for fields in another order."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return _to_description(base), shape
+    try:
+        return np.lib.format.dtype_to_descr(dtype)
+    except ValueError:
+        pass
+    fields = [dtype.fields[name] for name in dtype.names or ()] if dtype.fields else []
+    return {
+        "names": list(dtype.names or ()),
+        "formats": [_to_description(field[0]) for field in fields],
+        "offsets": [field[1] for field in fields],
+        "itemsize": dtype.itemsize,
+    }
+
+
+def _to_dtype(said: Any) -> np.dtype[Any]:
+    if isinstance(said, tuple) and len(said) == 2:
+        return np.dtype((_to_dtype(said[0]), said[1]))
+    made: np.dtype[Any]
+    if isinstance(said, dict):
+        fields: Any = {**said, "formats": [_to_dtype(one) for one in said["formats"]]}
+        made = np.dtype(fields)
+    else:
+        made = np.lib.format.descr_to_dtype(said)
+    return made
+
+
 def describe(array: AnyArray) -> tuple[int | str, tuple[int, ...], AnyArray]:
     """The dtype, the shape, and the elements in C order, as bytes."""
-    dtype = array.dtype.newbyteorder("<") if array.dtype.isbuiltin else array.dtype
+    is_number = array.dtype.isbuiltin or array.dtype.kind in "biufc"
+    dtype = array.dtype.newbyteorder("<") if is_number else array.dtype
     plain = np.asarray(array, dtype=dtype, order="C")
     code: int | str | None = _CODES.get(plain.dtype)
     if code is None:
-        code = repr(np.lib.format.dtype_to_descr(plain.dtype))
+        code = repr(_to_description(plain.dtype))
     flat = plain.reshape(-1)
     if flat.dtype.itemsize == 0:
         return code, array.shape, np.empty(0, np.uint8)
@@ -61,7 +92,7 @@ def describe(array: AnyArray) -> tuple[int | str, tuple[int, ...], AnyArray]:
 
 def restore(description: str, shape: tuple[int, ...], memory: _core.Memory) -> AnyArray:
     """What :func:`describe` has described. Raises ValueError for what it never says."""
-    dtype = np.lib.format.descr_to_dtype(ast.literal_eval(description))
+    dtype = _to_dtype(ast.literal_eval(description))
     if dtype.hasobject:
         raise ValueError("an array of objects does not travel without a pickle")
     array: AnyArray = np.ndarray(shape, dtype, cast(memoryview, memory))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from muster import _core
 
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["empty"]
 
 
-def empty(shape: int | Sequence[int], dtype: npt.DTypeLike = float) -> npt.NDArray[Any]:
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = float
+) -> npt.NDArray[Any]:
     """An array in the arena, uninitialised: sending it copies nothing.
 
     Fill it, send it; from then on it is read-only, since others read that very memory.
@@ -32,11 +35,12 @@ def empty(shape: int | Sequence[int], dtype: npt.DTypeLike = float) -> npt.NDArr
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise ValueError("an array of objects cannot lie in shared memory")
-    dimensions = (shape,) if isinstance(shape, int) else tuple(shape)
+    counts = (shape,) if isinstance(shape, SupportsIndex) else shape
+    dimensions = tuple(operator.index(count) for count in counts)
     if any(count < 0 for count in dimensions):
         raise ValueError("negative dimensions are not allowed")
     size = kind.itemsize
     for count in dimensions:
-        size *= int(count)
+        size *= count
     made: npt.NDArray[Any] = np.ndarray(dimensions, kind, cast(memoryview, _core.allocate(size)))
     return made

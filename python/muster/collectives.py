@@ -10,6 +10,7 @@ from muster import _core
 from muster._core import Operation
 from muster._operations import Reduction, UserReduction
 from muster._uneven_operations import UnevenOperations
+from muster.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -142,8 +143,11 @@ class Communicator(UnevenOperations):
         """
         from muster import _shared
 
+        if not 0 <= root < self.size:
+            raise InvalidError(f"share: there is no rank {root} among {self.size}")
         header, memory = _shared.describe(array if self.rank == root else None)
         headers = self.all_gather(header, timeout=timeout)  # And so all have come.
+        _shared.check(headers[root], root)
         return _shared.restore(headers[root], self._core._share(memory, root))
 
     def all_share(self, array: Array, timeout: float | None = None) -> list[Array]:
@@ -152,6 +156,8 @@ class Communicator(UnevenOperations):
 
         header, memory = _shared.describe(array)
         headers = self.all_gather(header, timeout=timeout)
+        for rank, said in enumerate(headers):
+            _shared.check(said, rank)
         everybodys = self._core._all_share(memory)
         return [_shared.restore(*pair) for pair in zip(headers, everybodys, strict=True)]
 

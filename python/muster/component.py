@@ -19,6 +19,8 @@ Event = str | _core.EventCondition | tuple[Any, ...]
 Handler = Callable[[Any, Proxy, list[_core.Message]], Any]
 
 _OWN = ("_muster_local", "_muster_proxy", "_muster_dispatcher")
+#: What a component has besides the attributes of the class that was decorated.
+_GIVEN = ("is_partial", "launch", "local_instance", "proxy", "stop")
 
 
 class Stop(Exception):
@@ -28,7 +30,10 @@ class Stop(Exception):
 class Distributed(Generic[T]):
     """What calling a class that was decorated with :func:`dist` gives.
 
-    Its attributes are those of the local instance, to read and to write.
+    Its attributes are those of the local instance, to read and to write; those of the decorated
+    class are those of the class that it was made of. What is described here is the component's
+    own, and cannot be written: where the local instance has an attribute of such a name, it is
+    found at ``local_instance``.
     """
 
     _muster_local: T
@@ -70,6 +75,11 @@ class Distributed(Generic[T]):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _OWN:
             object.__setattr__(self, name, value)
+        elif name in _GIVEN:
+            raise AttributeError(
+                f"{name} is what muster.dist() has given the component; "
+                f"local_instance.{name} is your own"
+            )
         else:
             setattr(self._muster_local, name, value)
 
@@ -83,6 +93,10 @@ class Distributed(Generic[T]):
         return repr(self._muster_local)
 
 
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
 class _DistributedClass(type):
     """A decorated class still answers for the one that it was made of."""
 
@@ -90,6 +104,19 @@ class _DistributedClass(type):
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(type.__getattribute__(cls, "_muster_class"), name)
+
+    # A class attribute that was set here would hide those of the local instances.
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if _is_special(name) or "_muster_class" not in cls.__dict__:
+            type.__setattr__(cls, name, value)
+        else:
+            setattr(cls._muster_class, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        if _is_special(name) or "_muster_class" not in cls.__dict__:
+            type.__delattr__(cls, name)
+        else:
+            delattr(cls._muster_class, name)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or isinstance(instance, cls._muster_class)
@@ -123,7 +150,7 @@ def _forward(name: str) -> Callable[..., Any]:
 
 
 def _special_methods(cls: type) -> dict[str, Any]:
-    names = {name for name in dir(cls) if name.startswith("__") and name.endswith("__")}
+    names = set(filter(_is_special, dir(cls)))
     found: dict[str, Any] = {}
     for name in (names - _NOT_FORWARDED) | (names & _ALWAYS_FORWARDED):
         value = getattr(cls, name)
@@ -145,7 +172,9 @@ def dist(
     """Make a class distributed: its objects do what ``handlers`` say when messages come.
 
     A handler gets the local instance, the proxy and the messages that met its condition. A bare
-    tag as the condition means one message of that tag, from anybody.
+    tag as the condition means one message of that tag, from anybody. Where the class has a
+    ``launch``, ``stop``, ``proxy``, ``local_instance`` or ``is_partial`` of its own, the
+    component's goes first, and its own is reached by ``local_instance``.
 
     >>> import muster
     >>> def on_sum(local_instance, proxy, messages):

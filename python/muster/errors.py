@@ -43,7 +43,7 @@ class Error(Exception):
     remote_traceback = ""
 
     def __init__(self, message: str = "") -> None:
-        text, mark, rest = message.partition(_REMOTE)
+        text, mark, rest = str(message).partition(_REMOTE)
         super().__init__(text)
         if mark:
             self.remote_traceback = (mark + rest).lstrip("\n")
@@ -127,7 +127,12 @@ def from_code(code: int, message: str) -> Error:
 
 
 def _describe(raised: BaseException, with_traceback: bool) -> str:
-    """What another process is told of an exception."""
+    """What another process is told of an exception, whatever is in it."""
+    told = _tell(raised, with_traceback)
+    return told.encode("utf-8", "backslashreplace").decode()
+
+
+def _tell(raised: BaseException, with_traceback: bool) -> str:
     lines = traceback.format_exception_only(type(raised), raised)
     text = str(raised) if isinstance(raised, Error) else "".join(lines).strip()
     if not with_traceback:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
-from muster.errors import TimedOutError
+from muster.errors import Error, TimedOutError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,7 +48,12 @@ class Reception:
         from muster import _aio  # Brings asyncio, which takes its time.
 
         while True:
-            message = await _aio.receive_once(self._proxy, self._timeout)
+            try:
+                message = await _aio.receive_once(self._proxy, self._timeout)
+            except Error:
+                if not self._proxy._is_over():
+                    raise
+                return  # As ``for`` does.
             if message is None:
                 return
             yield message

@@ -2,6 +2,8 @@
 
 #include "calls.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,13 +15,21 @@
 namespace muster::python {
 namespace {
 
-std::string_view to_view(nb::handle text, const char* what) {
+[[noreturn]] void refuse(std::string_view what, std::string_view wanted, nb::handle given) {
+  raise(Error(Code::invalid, std::string(what) + " is " + std::string(wanted) + ", not a " +
+                                 Py_TYPE(given.ptr())->tp_name));
+}
+
+std::string_view to_view(nb::handle text, std::string_view what) {
   Py_ssize_t size = 0;
   const char* data =
       PyUnicode_Check(text.ptr()) ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
   if (data != nullptr) return {data, static_cast<std::size_t>(size)};
   PyErr_Clear();
-  raise(Error(Code::invalid, std::string(what) + " is a str"));
+  if (PyUnicode_Check(text.ptr())) {
+    raise(Error(Code::invalid, std::string(what) + " is no text that can be written as UTF-8"));
+  }
+  refuse(what, "a str", text);
 }
 
 // From a message that was made by hand, with what the call says besides.
@@ -28,8 +38,11 @@ msg::Draft from_message(const ProxyHandle& handle, const PyMessage& message,
   const msg::Message& said = message.message;
   msg::Draft draft;
   draft.tag = said.tag();
-  draft.destination = arguments.destination.is_none() ? msg::Destination(said.destination())
-                                                      : to_destination(arguments.destination);
+  if (arguments.destination.is_valid()) {
+    draft.destination =
+        to_destination(arguments.destination.is_none() ? nb::cast(std::string(said.destination()))
+                                                       : nb::borrow(arguments.destination));
+  }
   draft.session_type = said.session_type();
   draft.priority = said.priority();
   // Its own id, so that who made it can ask for the answer.
@@ -39,9 +52,21 @@ msg::Draft from_message(const ProxyHandle& handle, const PyMessage& message,
   return draft;
 }
 
+}  // namespace
+
+std::pair<nb::object, nb::object> to_pair(nb::handle pair, std::string_view what) {
+  const bool is_pair = PyTuple_Check(pair.ptr()) || PyList_Check(pair.ptr());
+  if (!is_pair || PySequence_Size(pair.ptr()) != 2) refuse(what, "a pair", pair);
+  return {pair[0], pair[1]};
+}
+
+namespace {
+
 msg::Expected to_one_expected(nb::handle item) {
-  if (PyUnicode_Check(item.ptr())) return {.name = nb::cast<std::string>(item)};
-  return {.type = nb::cast<std::string>(item[0]), .count = nb::cast<std::size_t>(item[1])};
+  if (PyUnicode_Check(item.ptr())) return {.name = to_text(item, "the name of an expected peer")};
+  const auto [type, count] = to_pair(item, "an expected peer");
+  return {.type = to_text(type, "the type of expected peers"),
+          .count = to_count(count, "the number of expected peers")};
 }
 
 }  // namespace
@@ -51,7 +76,7 @@ msg::EncodedBody encode_for(const ProxyHandle& handle, nb::handle body, const Ke
   EncodeOptions options;
   options.keeping = keeping;
   options.dumps = handle.dumps;
-  options.compression = static_cast<msg::Compression>(number_of(compression, 0));
+  options.compression = static_cast<msg::Compression>(number_of(Word::compression, compression, 0));
   return encode(body, options);
 }
 
@@ -60,27 +85,54 @@ msg::Draft make_draft(const ProxyHandle& handle, const SendArguments& arguments,
   msg::Draft draft;
   if (PyUnicode_CheckExact(arguments.tag.ptr()) || !nb::isinstance<PyMessage>(arguments.tag)) {
     draft.tag = to_tag(arguments.tag);
-    if (!arguments.destination.is_none()) draft.destination = to_destination(arguments.destination);
+    if (arguments.destination.is_valid()) draft.destination = to_destination(arguments.destination);
     draft.encoded = encode_for(handle, arguments.body, keeping, arguments.compression);
   } else {
     draft = from_message(handle, nb::cast<PyMessage&>(arguments.tag), arguments, keeping);
   }
   if (!arguments.session_type.is_none()) {
-    draft.session_type = static_cast<msg::SessionType>(number_of(arguments.session_type, 1));
+    draft.session_type =
+        static_cast<msg::SessionType>(number_of(Word::session_type, arguments.session_type, 1));
   }
   if (!arguments.priority.is_none()) {
-    draft.priority = static_cast<msg::Priority>(number_of(arguments.priority, 1));
+    draft.priority = static_cast<msg::Priority>(number_of(Word::priority, arguments.priority, 1));
   }
   if (!arguments.on_loss.is_none()) {
-    draft.on_loss = static_cast<msg::OnLoss>(number_of(arguments.on_loss, 0));
+    draft.on_loss = static_cast<msg::OnLoss>(number_of(Word::on_loss, arguments.on_loss, 0));
   }
   if (!arguments.session_id.is_none()) draft.session_id = to_id(arguments.session_id);
   if (arguments.answers.is_valid() && !arguments.answers.is_none()) {
-    draft.answers = static_cast<msg::Answers>(number_of(arguments.answers, 0));
+    draft.answers = static_cast<msg::Answers>(number_of(Word::answers, arguments.answers, 0));
   }
   if (arguments.wants_receipt.is_valid())
     draft.wants_receipt = arguments.wants_receipt.ptr() == Py_True;
   return draft;
+}
+
+std::string to_text(nb::handle text, std::string_view what) {
+  return std::string(to_view(text, what));
+}
+
+Duration to_duration(nb::handle seconds, std::string_view what) {
+  const double number = PyFloat_AsDouble(seconds.ptr());
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    refuse(what, "a number of seconds", seconds);
+  }
+  constexpr double kLongest = 1e9;
+  if (!(number >= 0)) raise(Error(Code::invalid, std::string(what) + " is 0 seconds or more"));
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::min(number, kLongest)));
+}
+
+std::uint64_t to_count(nb::handle count, std::string_view what) {
+  const nb::object number = nb::steal(PyNumber_Index(count.ptr()));
+  const std::uint64_t found =
+      number.is_valid() ? PyLong_AsUnsignedLongLong(number.ptr()) : std::uint64_t{0};
+  if (PyErr_Occurred() == nullptr) return found;
+  PyErr_Clear();
+  if (!number.is_valid()) refuse(what, "a whole number", count);
+  raise(Error(Code::invalid, std::string(what) + " is 0 or more"));
 }
 
 std::optional<double> to_seconds(nb::handle timeout) {
@@ -95,7 +147,9 @@ msg::Wait to_wait(nb::handle timeout, std::stop_token stop) {
 }
 
 msg::Destination to_destination(nb::handle destination) {
-  return to_view(destination, "a destination");
+  const std::string_view name = to_view(destination, "a destination");
+  if (name.empty()) raise(Error(Code::invalid, "a destination is the name of a peer; say one"));
+  return name;
 }
 
 std::vector<msg::Expected> to_expected(nb::handle expected) {

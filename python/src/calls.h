@@ -4,6 +4,9 @@
 
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
@@ -15,8 +18,8 @@ namespace muster::python {
 
 // The arguments that all sending calls share; None where nothing was said.
 struct SendArguments {
-  nb::handle tag;  // Or a Message that says the rest.
-  nb::handle destination;
+  nb::handle tag;          // Or a Message that says the rest.
+  nb::handle destination;  // Invalid where there are several.
   nb::handle body;
   nb::handle session_type;
   nb::handle priority;
@@ -32,6 +35,12 @@ msg::Draft make_draft(const ProxyHandle& handle, const SendArguments& arguments,
                       const Keeping& keeping);
 msg::EncodedBody encode_for(const ProxyHandle& handle, nb::handle body, const Keeping& keeping,
                             nb::handle compression = nb::none());
+
+// Of a call's argument by that name; Code::invalid for what is none.
+std::string to_text(nb::handle text, std::string_view what);
+Duration to_duration(nb::handle seconds, std::string_view what);
+std::pair<nb::object, nb::object> to_pair(nb::handle pair, std::string_view what);
+std::uint64_t to_count(nb::handle count, std::string_view what);
 
 std::optional<double> to_seconds(nb::handle timeout);
 msg::Wait to_wait(nb::handle timeout, std::stop_token stop = {});

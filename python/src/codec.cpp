@@ -21,6 +21,7 @@ nb::object decode_parts(int form, nb::handle parts, bool accepts_pickles) {
   body.form = static_cast<msg::BodyForm>(form);
   for (const nb::handle part : parts) {
     const nb::bytes bytes = nb::steal<nb::bytes>(PyBytes_FromObject(part.ptr()));
+    if (!bytes.is_valid()) throw nb::python_error();
     body.parts.push_back(Buffer::copy_of(std::string_view(bytes.c_str(), bytes.size())));
   }
   DecodeOptions options;

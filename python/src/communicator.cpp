@@ -15,11 +15,6 @@ namespace {
 using collectives::Communicator;
 using Made = Result<std::unique_ptr<Communicator>>;
 
-Duration to_duration(nb::handle seconds) {
-  return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(nb::cast<double>(seconds)));
-}
-
 void join(PyCommunicator* self, const std::string& name, std::uint32_t rank, std::uint32_t size,
           nb::handle timeout, nb::handle registry, nb::handle manners) {
   collectives::CommunicatorOptions options;
@@ -29,7 +24,7 @@ void join(PyCommunicator* self, const std::string& name, std::uint32_t rank, std
   options.manners = to_manners(manners);
   Runtime& here = runtime();
   const RuntimeUse use;
-  if (!registry.is_none()) options.registry = registry_at(nb::cast<std::string>(registry));
+  if (!registry.is_none()) options.registry = registry_at(to_text(registry, "registry"));
   const msg::Wait wait = to_wait(timeout);
   Made made = [&] {
     const Unlocked unlocked;
@@ -40,7 +35,7 @@ void join(PyCommunicator* self, const std::string& name, std::uint32_t rank, std
 
 template <class Make>
 std::unique_ptr<PyCommunicator> make_over(nb::handle proxy, Make make) {
-  ProxyHandle& handle = *nb::inst_ptr<ProxyHandle>(proxy);
+  ProxyHandle& handle = to_handle(proxy);
   msg::Proxy& live = handle.live();
   const RuntimeUse use;
   Made made = [&] {
@@ -100,9 +95,9 @@ collectives::Manners to_manners(nb::handle said) {
   manners.reproducible = nb::cast<bool>(said["reproducible"]);
   manners.keep_input = nb::cast<bool>(said["keep_input"]);
   const nb::object patience = said["patience"];
-  if (!patience.is_none()) manners.patience = to_duration(patience);
+  if (!patience.is_none()) manners.patience = to_duration(patience, "patience");
   const nb::object deadline = said["deadline"];
-  if (!deadline.is_none()) manners.deadline = to_duration(deadline);
+  if (!deadline.is_none()) manners.deadline = to_duration(deadline, "deadline");
   return manners;
 }
 

@@ -9,6 +9,7 @@
 #include "arrays.h"
 #include "calls.h"
 #include "communicator.h"
+#include "instances.h"
 
 namespace muster::python {
 namespace {
@@ -77,7 +78,7 @@ nb::object describe(nb::handle array) {
 }
 
 Buffer buffer_of(nb::handle memory) {
-  return memory.is_none() ? Buffer() : as_memory(memory)->buffer();
+  return memory.is_none() ? Buffer() : instance_of<Memory>(memory, "a Memory").buffer();
 }
 
 nb::object share(const PyCommunicator& self, nb::handle memory, std::uint32_t root) {

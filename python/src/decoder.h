@@ -53,7 +53,7 @@ class Decoder {
   // False if there are not `rank` dimensions at `from`.
   bool read_shape(std::span<const std::byte> from, std::size_t rank,
                   std::vector<std::uint64_t>& shape);
-  // Of code that may raise.
+  // Of code that may raise. Exits are thrown on.
   template <class Make>
   PyObject* guard(Make make);
   // In order, so that each is meant once. Null: error_ says why.

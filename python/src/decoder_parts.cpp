@@ -6,6 +6,7 @@
 #include "arrays.h"
 #include "decoder.h"
 #include "errors.h"
+#include "interpreter.h"
 #include "wire_extensions.h"
 
 namespace muster::python {
@@ -17,6 +18,7 @@ PyObject* Decoder::guard(Make make) {
   try {
     return nb::object(make()).release().ptr();
   } catch (const nb::python_error& raised) {
+    if (is_exit(raised)) throw;
     return fail(raised.what(), Code::failed);
   }
 }

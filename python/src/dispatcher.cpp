@@ -20,11 +20,6 @@
 namespace muster::python {
 namespace {
 
-// An exception that is no error of the handler's: Ctrl-C, sys.exit().
-bool is_exit(const nb::python_error& raised) {
-  return PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
-}
-
 // How a handler says that it was the last.
 bool is_stop(const nb::python_error& raised) {
   const nb::object stop = nb::module_::import_("muster.component").attr("Stop");
@@ -34,7 +29,7 @@ bool is_stop(const nb::python_error& raised) {
 class PyDispatcher {
  public:
   PyDispatcher(nb::object proxy, std::size_t pool, bool stops_on_error, nb::object report)
-      : proxy_(std::move(proxy)), report_(std::move(report)) {
+      : proxy_(std::move(proxy)), handle_(to_handle(proxy_)), report_(std::move(report)) {
     msg::ComponentOptions options;
     options.pool = pool;
     options.policy = stops_on_error ? msg::ErrorPolicy::stop : msg::ErrorPolicy::go_on;
@@ -84,7 +79,7 @@ class PyDispatcher {
   bool is_partial() const { return dispatcher_->is_partial(); }
 
  private:
-  ProxyHandle& handle() const { return *nb::inst_ptr<ProxyHandle>(proxy_); }
+  ProxyHandle& handle() const { return handle_; }
 
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(PyObject* handler, std::vector<msg::Message> messages) {
@@ -100,8 +95,7 @@ class PyDispatcher {
         return std::optional<wire::Value>();
       }
       if (is_exit(raised)) {
-        raised_.emplace(std::move(raised));
-        exit_.request_stop();
+        end_by(raised);
         return Error(Code::cancelled, "the handler's program is ending");
       }
       return to_error(raised);
@@ -157,12 +151,20 @@ class PyDispatcher {
       }
       report_(failure.event, failure.error.describe(), messages);
     } catch (nb::python_error& raised) {
+      if (is_exit(raised)) return end_by(raised);
       raised.restore();
       PyErr_WriteUnraisable(report_.ptr());
     }
   }
 
+  // launch() raises it.
+  void end_by(nb::python_error& raised) {
+    raised_.emplace(std::move(raised));
+    exit_.request_stop();
+  }
+
   nb::object proxy_;
+  ProxyHandle& handle_;
   nb::object report_;
   std::unique_ptr<msg::EventDispatcher> dispatcher_;
   std::stop_source exit_;

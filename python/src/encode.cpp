@@ -325,6 +325,7 @@ class Encoder {
       pickled = dumps(nb::handle(object), nb::arg("protocol") = 5,
                       nb::arg("buffer_callback") = left_out.attr("append"));
     } catch (const nb::python_error& raised) {
+      if (is_exit(raised) || raised.matches(PyExc_MemoryError)) throw;
       // Chained, so that the reason is seen and the type is ours.
       nb::object type = nb::module_::import_("muster.errors").attr("InvalidError");
       const std::string why = "send a body: a " + type_name(object) +

@@ -42,7 +42,10 @@ Error to_error(const nb::python_error& raised) {
   const Code code = code_of(exception);
   const nb::object text =
       nb::module_::import_("muster.errors").attr("_describe")(exception, code == Code::failed);
-  return {code, nb::cast<const char*>(text)};
+  Py_ssize_t size = 0;
+  const char* const utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (utf8 == nullptr) throw nb::python_error();
+  return {code, std::string(utf8, static_cast<std::size_t>(size))};
 }
 
 void log_warning(std::string_view text) {

@@ -36,15 +36,15 @@ class PyFuture {
       : loop_(loop), loan_(std::move(loan)), value_(nb::cast(id)) {}
 
   bool is_done() const {
-    if (loan_) return loan_->is_out();
     check_open();
+    if (loan_) return loan_->is_out();
     const loop::Turn turn(loop_);
     return outcome_->result.has_value();
   }
 
   void notify(const Notifier& notifier, std::uint64_t token) const {
-    if (loan_) return loan_->when_out(notifier.action(token));
     check_open();
+    if (loan_) return loan_->when_out(notifier.action(token));
     const loop::Turn turn(loop_);
     if (outcome_->result) return notifier.action(token)();
     outcome_->actions.push_back(notifier.action(token));
@@ -58,14 +58,18 @@ class PyFuture {
         return *outcome_->result;
       }();
       if (!result) raise(result.error());
-      value_ = give(*nb::inst_ptr<ProxyHandle>(proxy_), *result);
+      value_ = give(to_handle(proxy_), *result);
     }
     return value_;
   }
 
  private:
-  static void check_open() {
+  void check_open() const {
     sleep_if_closing();
+    if (forks_ != fork_count()) {
+      raise(Error(Code::invalid,
+                  "a future cannot be used in a child of its process; ask anew in the child"));
+    }
     if (is_closing()) raise(Error(Code::cancelled, "use a future: the interpreter is ending"));
   }
 
@@ -74,7 +78,7 @@ class PyFuture {
     const auto waited = [&] {
       const auto done = [this] { return loan_ ? loan_->is_out() : outcome_->result.has_value(); };
       if (proxy_.is_valid()) {
-        const Inside inside(*nb::inst_ptr<ProxyHandle>(proxy_));
+        const Inside inside(to_handle(proxy_));
         return msg::internal::wait_for(loop_, wait, done);
       }
       const RuntimeUse use;
@@ -85,6 +89,7 @@ class PyFuture {
     raise(msg::internal::why_not(waited, "wait for a future"));
   }
 
+  const std::uint32_t forks_ = fork_count();
   loop::Loop& loop_;
   nb::object proxy_;  // None for a loan.
   std::shared_ptr<Outcome> outcome_;

@@ -49,12 +49,26 @@ int come_by(void*) {
   return 0;
 }
 
+// For the main thread: guarded by the lock.
+std::vector<nb::python_error>& exits() {
+  static auto* const them = new std::vector<nb::python_error>;
+  return *them;
+}
+
+int raise_exit(void*) {
+  if (exits().empty()) return 0;
+  nb::python_error raised = std::move(exits().back());
+  exits().clear();
+  raised.restore();
+  return -1;
+}
+
 // Asked by threads that wait. The exception of a handler stays set in the
 // thread's state, for raise_signal().
 bool is_interrupted() {
   if (closing.load(std::memory_order_relaxed) || is_finalizing()) return true;
   const Locked locked;
-  return PyErr_CheckSignals() != 0;
+  return PyErr_CheckSignals() != 0 || Py_MakePendingCalls() != 0;
 }
 
 void forked() {
@@ -112,6 +126,15 @@ void sleep_if_closing() {
 Stays::~Stays() {
   // Only a thread that is being unwound comes here without the lock.
   while (is_finalizing() && PyGILState_Check() == 0 && must_sleep()) pause();
+}
+
+bool is_exit(const nb::python_error& raised) {
+  return PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
+}
+
+void raise_in_main_thread(nb::python_error raised) {
+  exits().push_back(std::move(raised));
+  static_cast<void>(Py_AddPendingCall(raise_exit, nullptr));
 }
 
 msg::Wait wait_for(std::optional<double> seconds, std::stop_token stop) {

@@ -69,6 +69,12 @@ class Stays {
 // How long a call may wait; none is for ever. Signals end it, by their handlers'
 // exceptions, and so does the interpreter's end.
 msg::Wait wait_for(std::optional<double> seconds, std::stop_token stop = {});
+// Whether it is no error, but the end of the program: Ctrl-C, sys.exit().
+bool is_exit(const nb::python_error& raised);
+// For what an exit cannot be thrown through: the main thread raises it, soon, as Ctrl-C would be.
+// Needs the lock.
+void raise_in_main_thread(nb::python_error raised);
+
 // After a call that ended with Code::cancelled: raises what its signal raised, if any.
 void raise_signal();
 

@@ -32,6 +32,11 @@ class ObjectOwner final : public BufferOwner {
 };
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  if (!nb::inst_ready(self)) {
+    view->obj = nullptr;
+    PyErr_SetString(PyExc_TypeError, "this memory was never made");
+    return -1;
+  }
   const Memory& memory = *nb::inst_ptr<Memory>(self);
   const Buffer& buffer = memory.buffer();
   // Some take a null for no buffer at all.
@@ -81,7 +86,8 @@ nb::object to_memory(Buffer buffer) {
 }
 
 Memory* as_memory(nb::handle object) {
-  return Py_TYPE(object.ptr()) == memory_type ? nb::inst_ptr<Memory>(object) : nullptr;
+  const bool is_one = Py_TYPE(object.ptr()) == memory_type && nb::inst_ready(object);
+  return is_one ? nb::inst_ptr<Memory>(object) : nullptr;
 }
 
 void bind_memory(nb::module_& module) {

@@ -44,9 +44,10 @@ void make_message(PyMessage* self, nb::handle tag, std::string destination, nb::
   fields.tag = to_tag(tag);
   fields.source = std::move(source);
   fields.destination = std::move(destination);
-  fields.session_type = static_cast<msg::SessionType>(number_of(session_type, 1));
+  fields.session_type =
+      static_cast<msg::SessionType>(number_of(Word::session_type, session_type, 1));
   if (!session_id.is_none()) fields.session_id = to_id(session_id);
-  fields.priority = static_cast<msg::Priority>(number_of(priority, 1));
+  fields.priority = static_cast<msg::Priority>(number_of(Word::priority, priority, 1));
   new (self) PyMessage{msg::Message(std::move(fields)), std::move(body)};
 }
 
@@ -86,11 +87,21 @@ nb::object word(Word which, std::size_t number) {
   return member != nullptr ? nb::borrow(member) : nb::int_(number);
 }
 
-std::size_t number_of(nb::handle member, std::size_t otherwise) {
+std::size_t number_of(Word which, nb::handle member, std::size_t otherwise) {
   if (member.is_none()) return otherwise;
+  static constexpr std::array<const char*, kWords> kNames = {
+      "SessionType", "Stage", "Priority", "OnLoss", "Answers", "Compression"};
+  const char* const name = kNames.at(static_cast<std::size_t>(which));
+  if (!PyLong_Check(member.ptr())) {
+    PyErr_Format(PyExc_TypeError, "a muster.%s is wanted here, not %R", name, member.ptr());
+    throw nb::python_error();
+  }
+  const auto& members = words.at(static_cast<std::size_t>(which));
   const std::size_t number = PyLong_AsSize_t(member.ptr());
-  if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  return number;
+  if (number < members.size() && members.at(number) != nullptr) return number;
+  PyErr_Clear();
+  raise(Error(Code::invalid, std::string("there is no such muster.") + name + ": " +
+                                 nb::cast<std::string>(nb::repr(member))));
 }
 
 msg::Tag to_tag(nb::handle tag) {

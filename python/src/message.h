@@ -16,8 +16,8 @@ struct PyMessage {
 // The members of muster's enums, by number; entered by muster/words.py.
 enum class Word : std::uint8_t { session_type, stage, priority, on_loss, answers, compression };
 nb::object word(Word which, std::size_t number);
-// The number of such a member; `otherwise` for None.
-std::size_t number_of(nb::handle member, std::size_t otherwise);
+// The number of such a member; `otherwise` for None. Raises for what is no member.
+std::size_t number_of(Word which, nb::handle member, std::size_t otherwise);
 
 // A tag is a text, or a member of an enum whose value or name is one.
 msg::Tag to_tag(nb::handle tag);

@@ -141,6 +141,11 @@ void PyOperation::notify(const Notifier& notifier, std::uint64_t token) const {
 
 loop::Loop& PyOperation::loop() const {
   sleep_if_closing();
+  if (!held_->is_of_this_process()) {
+    raise(Error(Code::invalid,
+                "an operation cannot be used in a child of its process; make a new communicator in "
+                "the child"));
+  }
   if (is_closing()) raise(Error(Code::cancelled, "use an operation: the interpreter is ending"));
   return *loop_;
 }

@@ -2,23 +2,18 @@
 
 #include "proxy.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "calls.h"
 #include "docs.h"
 #include "errors.h"
+#include "instances.h"
 #include "message.h"
 #include "process.h"
 
 namespace muster::python {
 namespace {
-
-Duration seconds(nb::handle number) {
-  return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(nb::cast<double>(number)));
-}
 
 nb::dict describe(const msg::PeerInfo& info) {
   nb::dict made;
@@ -43,7 +38,7 @@ nb::object describe(const msg::ProxyEvent& event) {
                           event.session);
 }
 
-// Called by whoever is inside a call of the proxy. Its errors are nobody's.
+// Called by whoever is inside a call of the proxy. Its errors are nobody's, but for exits.
 std::function<void(const msg::ProxyEvent&)> to_listener(nb::handle callable) {
   const std::shared_ptr<PyObject> kept(callable.inc_ref().ptr(), bury);
   return [kept](const msg::ProxyEvent& event) {
@@ -51,10 +46,17 @@ std::function<void(const msg::ProxyEvent&)> to_listener(nb::handle callable) {
     try {
       nb::handle(kept.get())(describe(event));
     } catch (nb::python_error& raised) {
+      if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
       raised.restore();
       PyErr_WriteUnraisable(kept.get());
     }
   };
+}
+
+std::vector<std::string> to_texts(nb::handle list, const std::string& what) {
+  std::vector<std::string> all;
+  for (const nb::handle text : list) all.push_back(to_text(text, "each of " + what));
+  return all;
 }
 
 // What muster/proxy.py leaves for this; it knows the defaults of nothing.
@@ -62,23 +64,23 @@ msg::ProxyOptions to_options(const nb::dict& said) {
   msg::ProxyOptions options;
   options.keeps_encoded = true;
   for (const auto& [key, value] : said) {
-    const std::string name = nb::cast<std::string>(key);
-    if (name == "group") options.group = nb::cast<std::string>(value);
-    if (name == "type") options.type = nb::cast<std::string>(value);
-    if (name == "name") options.name = nb::cast<std::string>(value);
-    if (name == "registry") options.registry = registry_at(nb::cast<std::string>(value));
-    if (name == "listen") options.listen = nb::cast<std::vector<std::string>>(value);
+    const std::string name = to_text(key, "an option");
+    if (name == "group") options.group = to_text(value, name);
+    if (name == "type") options.type = to_text(value, name);
+    if (name == "name") options.name = to_text(value, name);
+    if (name == "registry") options.registry = registry_at(to_text(value, name));
+    if (name == "listen") options.listen = to_texts(value, name);
     if (name == "expected") options.expected = to_expected(value);
     if (name == "minimum") options.minimum = to_expected(value);
-    if (name == "minimum_timeout") options.minimum_deadline = seconds(value);
-    if (name == "lease") options.lease = seconds(value);
-    if (name == "beat") options.beat = seconds(value);
-    if (name == "silence") options.silence = seconds(value);
-    if (name == "max_waiting") options.max_waiting = nb::cast<std::size_t>(value);
-    if (name == "max_queued") options.max_queued = nb::cast<std::size_t>(value);
-    if (name == "max_body") options.max_body = nb::cast<std::uint64_t>(value);
-    if (name == "absent_messages") options.absent.max_messages = nb::cast<std::size_t>(value);
-    if (name == "absent_bytes") options.absent.max_bytes = nb::cast<std::size_t>(value);
+    if (name == "minimum_timeout") options.minimum_deadline = to_duration(value, name);
+    if (name == "lease") options.lease = to_duration(value, name);
+    if (name == "beat") options.beat = to_duration(value, name);
+    if (name == "silence") options.silence = to_duration(value, name);
+    if (name == "max_waiting") options.max_waiting = to_count(value, name);
+    if (name == "max_queued") options.max_queued = to_count(value, name);
+    if (name == "max_body") options.max_body = to_count(value, name);
+    if (name == "absent_messages") options.absent.max_messages = to_count(value, name);
+    if (name == "absent_bytes") options.absent.max_bytes = to_count(value, name);
     if (name == "on_event") options.on_event = to_listener(value);
   }
   return options;
@@ -161,6 +163,10 @@ msg::Proxy& ProxyHandle::live() const {
   sleep_if_closing();
   if (proxy == nullptr) raise(Error(Code::cancelled, "use a proxy: the interpreter is ending"));
   return *proxy;
+}
+
+ProxyHandle& to_handle(nb::handle proxy) {
+  return instance_of<ProxyHandle>(proxy, "a muster.Proxy");
 }
 
 void bind_proxy(nb::module_& module) {

@@ -11,6 +11,7 @@
 #include "binding.h"
 #include "decode.h"
 #include "interpreter.h"
+#include "listeners.h"
 #include "muster/msg/proxy.h"
 
 namespace muster::python {
@@ -20,6 +21,7 @@ struct ProxyHandle {
   std::unique_ptr<msg::Proxy> proxy;
   std::uint32_t forks = fork_count();
   std::atomic<int> inside{0};  // Calls that have let the lock go.
+  const std::shared_ptr<Listeners> receivable = std::make_shared<Listeners>();
   DecodeOptions decoding;
   nb::object dumps;  // Of another pickle module than Python's own, if any.
 
@@ -47,6 +49,9 @@ class Inside {
   std::atomic<int>& inside_;
   std::optional<Unlocked> unlocked_{std::in_place};
 };
+
+// What is behind a Proxy of Python's; raises TypeError for anything else.
+ProxyHandle& to_handle(nb::handle proxy);
 
 // Of process.h's process. The registry of an address: a folder or redis://...
 msg::Registry* registry_at(const std::string& where);

@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "docs.h"
 #include "errors.h"
+#include "instances.h"
 #include "message.h"
 #include "notifier.h"
 #include "proxy.h"
@@ -38,9 +39,14 @@ nb::object receive_next(ProxyHandle& self, MakeWait wait) {
     if (!taken) raise(taken.error());
     if (!*taken) return {};
     msg::Message& message = **taken;
-    Result<nb::object> made = to_python(self, message);
-    if (made) return *std::move(made);
-    refuse(proxy, message, made.error());
+    try {
+      Result<nb::object> made = to_python(self, message);
+      if (made) return *std::move(made);
+      refuse(proxy, message, made.error());
+    } catch (const nb::python_error&) {
+      refuse(proxy, message, Error(Code::cancelled, "the program ended while it read it"));
+      throw;
+    }
   }
 }
 
@@ -48,6 +54,10 @@ nb::object receive_once(ProxyHandle& self, nb::handle timeout) {
   const std::optional<double> seconds = to_seconds(timeout);
   nb::object message = receive_next(self, [&] { return wait_for(seconds); });
   return message.is_valid() ? message : nb::none();
+}
+
+bool is_over(const ProxyHandle& self) {
+  return self.forks == fork_count() && self.live().ended().has_value();
 }
 
 // The iterator behind `for message in proxy.receive()`.
@@ -58,20 +68,20 @@ struct Reception {
 
 Reception iterate(nb::object proxy, nb::handle timeout) {
   const std::optional<double> seconds = to_seconds(timeout);
+  static_cast<void>(to_handle(proxy));
   static_cast<void>(wait_for(seconds));  // Raises for what is no time.
   return {std::move(proxy), seconds};
 }
 
 PyObject* next(PyObject* iterator) {
   return guarded([&]() -> PyObject* {
-    const Reception& self = *nb::inst_ptr<Reception>(iterator);
-    auto& handle = *nb::inst_ptr<ProxyHandle>(self.proxy);
+    const Reception& self = instance_of<Reception>(iterator, "an iteration over messages");
+    ProxyHandle& handle = to_handle(self.proxy);
     try {
       return receive_next(handle, [&] { return wait_for(self.timeout); }).release().ptr();
     } catch (const nb::python_error& raised) {
       // Its end is the end of the iteration, as in C++. Ctrl-C is not.
-      const bool is_exit = PyErr_GivenExceptionMatches(raised.type().ptr(), PyExc_Exception) == 0;
-      if (is_exit || !handle.live().ended() || handle.forks != fork_count()) throw;
+      if (is_exit(raised) || !is_over(handle)) throw;
     }
     return nullptr;
   });
@@ -111,6 +121,13 @@ nb::object collect(ProxyHandle& self, nb::handle ids, std::size_t count, double 
   return give(self, *replies);
 }
 
+// The proxy keeps one action at most, however many have come to wait and gone again.
+void notify_receivable(const ProxyHandle& self, const Notifier& notifier, std::uint64_t token) {
+  msg::Proxy& proxy = self.live();
+  if (!self.receivable->enter(token, notifier.action(token))) return;
+  proxy.when_receivable([listeners = self.receivable] { listeners->tell(); });
+}
+
 }  // namespace
 
 void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
@@ -139,10 +156,11 @@ void bind_proxy_receive(nb::module_& module, ProxyClass& proxy) {
           "cancel",
           [](const ProxyHandle& self, nb::handle id) { return self.live().cancel(to_id(id)); },
           nb::arg("id"), docs::kCancel)
-      .def("_notify_receivable",
-           [](const ProxyHandle& self, const Notifier& notifier, std::uint64_t token) {
-             self.live().when_receivable(notifier.action(token));
-           });
+      .def("_is_over", is_over)
+      .def("_notify_receivable", notify_receivable)
+      .def("_listening", [](const ProxyHandle& self) { return self.receivable->tokens(); })
+      .def("_forget_receivable",
+           [](const ProxyHandle& self, std::uint64_t token) { self.receivable->forget(token); });
 }
 
 }  // namespace muster::python

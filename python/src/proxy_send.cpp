@@ -132,10 +132,10 @@ Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keepin
   const nb::object items = PyDict_Check(said.ptr()) ? said.attr("items")() : nb::borrow(said);
   nb::object last;
   for (const nb::handle item : nb::list(items)) {
-    const nb::object body = item[1];
+    const auto [destination, body] = to_pair(item, "each of the bodies");
     const bool is_same = last.is_valid() && body.is(last);
     bodies.emplace_back(
-        to_destination(item[0]),
+        to_destination(destination),
         is_same ? bodies.back().second : encode_for(self, body, keeping, compression));
     last = body;
   }
@@ -165,7 +165,7 @@ msg::Draft shared_draft(const ProxyHandle& self, nb::handle tag, nb::handle body
                         nb::handle on_loss, const Keeping& keeping) {
   const nb::object none = nb::none();
   return make_draft(
-      self, {tag, none, body, session_type, priority, compression, on_loss, none, {}, {}}, keeping);
+      self, {tag, {}, body, session_type, priority, compression, on_loss, none, {}, {}}, keeping);
 }
 
 nb::object scatter(ProxyHandle& self, nb::handle tag, nb::handle said, nb::handle timeout,
@@ -247,7 +247,7 @@ msg::SessionId forward(ProxyHandle& self, const PyMessage& message, const std::s
                        nb::handle tag, nb::handle answers) {
   msg::ForwardOptions options;
   if (!tag.is_none()) options.tag = to_tag(tag);
-  options.answers = static_cast<msg::Answers>(number_of(answers, 0));
+  options.answers = static_cast<msg::Answers>(number_of(Word::answers, answers, 0));
   return unwrap(self.live().forward(message.message, destination, std::move(options)));
 }
 

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 from conftest import PATIENCE, Join
 
 import muster
-from muster import Proxy, SessionType
+from muster import Proxy, SessionType, _core
 
 Pair = tuple[Proxy, Proxy]
 NOTE = SessionType.NOTIFICATION
@@ -199,3 +200,46 @@ def test_arrays_travel_between_processes(join: Join, group: str) -> None:
             np.testing.assert_array_equal(answer.body["twice"], array * 2)
     main.isend("stop", "peer", None, NOTE)
     assert child.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("name", [">f8", ">i4", ">u2", ">c16", ">f2"])
+def test_numbers_of_another_byte_order_become_those_that_all_read(name: str) -> None:
+    array = np.array([1, 2, 3], name)
+    form, parts = _core.encode(array)
+    plain = np.array([1, 2, 3], array.dtype.newbyteorder("<"))
+    assert [bytes(part) for part in _core.encode(plain)[1]] == [bytes(part) for part in parts]
+    back = _core.decode(form, [bytes(part) for part in parts])
+    assert back.dtype == plain.dtype and (back == array).all()
+
+
+ODD_DTYPES: list[Any] = [
+    {"names": ["a", "b"], "formats": ["<i4", "<f8"], "offsets": [8, 0], "itemsize": 16},
+    {"names": ["a", "b"], "formats": ["<i4", ">u2"], "offsets": [0, 2], "itemsize": 4},
+    {"names": ["a", "b"], "formats": [("<i4", (2, 2)), "U2"], "offsets": [8, 0], "itemsize": 32},
+    [("first", {"names": ["x", "y"], "formats": ["u1", "u1"], "offsets": [1, 0]}), ("then", "<f4")],
+]
+
+
+@pytest.mark.parametrize("said", ODD_DTYPES, ids=range(len(ODD_DTYPES)))
+def test_fields_may_lie_in_any_order_and_overlap(said: Any) -> None:
+    dtype = np.dtype(said)
+    array = np.frombuffer(bytes(range(3 * dtype.itemsize)), "u1").view(dtype)
+    form, parts = _core.encode({"array": array})
+    back = _core.decode(form, [bytes(part) for part in parts])["array"]
+    assert back.dtype == dtype and back.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{'names': ['a'], 'formats': ['O'], 'offsets': [0], 'itemsize': 8}",
+        "{'names': ['a'], 'formats': ['<i4'], 'offsets': [-4], 'itemsize': 8}",
+        "{'names': ['a'], 'formats': ['<i4'], 'offsets': [8], 'itemsize': 8}",
+        "{'names': ['a']}",
+    ],
+)
+def test_a_description_that_cannot_be_is_refused(said: str) -> None:
+    from muster._arrays import restore
+
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        restore(said, (1,), muster.empty(8, "u1").base)  # type: ignore[arg-type]

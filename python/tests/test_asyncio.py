@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import PATIENCE
 
 import muster
-from muster import Message, Proxy, SessionType
+from muster import Message, Proxy, SessionType, _core
 
 Pair = tuple[Proxy, Proxy]
 
@@ -135,3 +136,58 @@ def test_a_loan_can_be_awaited(pair: Pair) -> None:
         await loan
 
     asyncio.run(main())
+
+
+def test_a_wait_that_was_in_vain_leaves_nothing(pair: Pair) -> None:
+    a, b = pair
+
+    async def main() -> list[int]:
+        notifier = _core.Notifier()
+        a._notify_receivable(notifier, 0)
+        for _ in range(3):
+            assert await a.receive(0.001) is None
+        waiting = asyncio.ensure_future(_next(a))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        return a._listening()
+
+    assert asyncio.run(main()) == [0]
+    b.isend("x", "a", 1, SessionType.NOTIFICATION)
+    assert a.receive_once(PATIENCE) is not None
+    assert a._listening() == []
+
+
+def test_event_loops_side_by_side_all_hear_of_messages(pair: Pair) -> None:
+    a, b = pair
+    count = 40
+
+    async def listen() -> int:
+        got = 0
+        async for message in b.receive(PATIENCE):
+            if message.body is None:
+                return got
+            got += 1
+        return -1
+
+    with ThreadPoolExecutor() as pool:
+        listeners = [pool.submit(lambda: asyncio.run(listen())) for _ in range(3)]
+        for body in [*range(count), None, None, None]:
+            a.isend("n", "b", body, SessionType.NOTIFICATION)
+        assert sum(listener.result(PATIENCE) for listener in listeners) == count
+
+
+def test_async_for_ends_with_the_proxy_as_for_does(group: str) -> None:
+    proxy = Proxy(group, "one")
+
+    async def listen() -> list[object]:
+        return [message.body async for message in proxy.receive()]
+
+    async def main() -> list[object]:
+        waiting = asyncio.ensure_future(listen())
+        await asyncio.sleep(0)
+        proxy.leave(PATIENCE)
+        return await waiting
+
+    assert asyncio.run(main()) == []
+    assert list(proxy.receive()) == []

@@ -68,6 +68,36 @@ def test_an_array_is_shared_where_it_lies(group: str) -> None:
     assert run_ranks(group, program) == [said] * RANKS
 
 
+def test_what_cannot_be_shared_is_refused_on_every_rank(group: str) -> None:
+    program = """
+        wrong = [
+            np.ma.masked_array([1.0, 2.0], [True, False]),
+            np.array([{}, None]),
+            [1, 2],
+            np.zeros(1, [("a" * 2000, "<i4")]),
+            None,
+        ]
+        for array in wrong:
+            for share in (lambda: all.share(array if rank == 1 else None, root=1),
+                          lambda: all.all_share(array if rank == 1 else np.ones(2))):
+                try:
+                    share()
+                except muster.InvalidError as raised:
+                    assert "rank 1" in str(raised), raised
+                else:
+                    assert False, array
+        for root in (-1, 3):
+            try:
+                all.share(np.ones(2), root)
+            except muster.InvalidError as raised:
+                assert "there is no rank" in str(raised)
+            else:
+                assert False, root
+        print(all.share(np.array([3, 4])).tolist())
+        """
+    assert run_ranks(group, program) == ["[3, 4]"] * RANKS
+
+
 def test_a_loss_is_told_and_the_others_go_on(group: str) -> None:
     program = """
         all.barrier()

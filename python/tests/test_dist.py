@@ -283,3 +283,35 @@ def test_an_event_table_by_itself() -> None:
     with pytest.raises(LookupError):
         table.remove(both)
     assert str(muster.all_of("a:b:1", muster.any_of("c", "d"))) == "a:b:1 && (*:c:1 || *:d:1)"
+
+
+def test_attributes_of_the_class_do_not_hide_those_of_an_instance(join: Join) -> None:
+    class Counter:
+        count = 1
+
+    Counted: Any = dist(join("worker"), {})(Counter)
+    one, other = Counted(), Counted()
+    Counted.count = 10
+    assert (Counted.count, Counter.count, one.count) == (10, 10, 10)
+    one.count = 20
+    assert (one.count, one.local_instance.count, other.count, Counted.count) == (20, 20, 10, 10)
+    del one.count
+    assert one.count == 10
+    del Counted.count
+    assert not hasattr(Counted, "count") and not hasattr(one, "count")
+
+
+def test_what_the_component_has_of_its_own_is_not_written(join: Join) -> None:
+    proxy = join("worker")
+
+    class Worker:
+        def launch(self) -> str:
+            return "its own"
+
+    component: Any = dist(proxy, {})(Worker)()
+    assert component.local_instance.launch() == "its own"
+    for name in ("proxy", "launch", "stop", "local_instance", "is_partial"):
+        with pytest.raises(AttributeError, match=f"local_instance.{name} is your own"):
+            setattr(component, name, "mine")
+    component.local_instance.proxy = "mine"
+    assert component.proxy is proxy and component.local_instance.proxy == "mine"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import PATIENCE, Join
 
@@ -292,6 +293,29 @@ def test_a_forked_child_leaves_the_parents_alone(join: Join) -> None:
     assert request is not None
     b.reply(request, array[:3])
     assert len(future.result(PATIENCE).body) == 3
+
+
+def test_futures_are_of_no_use_in_a_child(pair: tuple[Proxy, Proxy], group: str) -> None:
+    a, b = pair
+    asked = a.request("x", "b")
+    lent = a.isend("y", "b", np.zeros(1 << 17), NOTE, borrow=True)
+    with muster.Communicator(group, rank=0, size=1) as alone:
+        operation = alone.iall_reduce(np.ones(1 << 17))
+        calls = [asked.done, asked.result, lent.done, lent.result, operation.done, operation.result]
+        pid = os.fork()
+        if pid == 0:
+            right = 0
+            signal.alarm(int(PATIENCE))
+            try:
+                for call in calls:
+                    try:
+                        call()
+                    except muster.InvalidError as raised:
+                        right += "in a child of its process" in str(raised)
+            finally:
+                os._exit(right)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == len(calls)
+        operation.result(PATIENCE)
 
 
 def test_a_child_that_was_forked_may_end_as_any_program_does(group: str) -> None:

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <sstream>
 
+#include <dlfcn.h>
 #include <ucp/api/ucp.h>
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
@@ -32,12 +33,31 @@ ucs_log_func_rc_t pass_on(const char*, unsigned, const char*, ucs_log_level_t le
 
 void settle_down() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    ucs_log_push_handler(pass_on);
-    // Crashes are the program's own affair.
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ucs_debug_disable_signal(number);
-  });
+  std::call_once(once, [] { ucs_log_push_handler(pass_on); });
 }
+
+const void* library_of(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+bool is_handled_by_ucx(int number) {
+  struct sigaction action{};
+  if (sigaction(number, nullptr, &action) != 0) return false;
+  const bool is_handler = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+  const void* const ours = library_of(reinterpret_cast<const void*>(&ucs_debug_disable_signal));
+  return is_handler && ours != nullptr &&
+         library_of(reinterpret_cast<const void*>(action.sa_handler)) == ours;
+}
+
+// UCX takes signals as soon as it is loaded, used or not: crashes to tell of, SIGHUP to wait for a
+// debugger. They are the program's own affair, and go back before main(), to whoever had them.
+const bool signals_are_given_back = [] {
+  for (int number = 1; number < SIGRTMIN; ++number) {
+    if (is_handled_by_ucx(number)) ucs_debug_disable_signal(number);
+  }
+  return true;
+}();
 
 constexpr const char* kOnDevice = " on ";
 

@@ -1,0 +1,81 @@
+"""What is no name, no number, no word of ours: an error that says which and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import PATIENCE, Join
+
+import muster
+from muster import InvalidError, Proxy
+
+Pair = tuple[Proxy, Proxy]
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ({"group": 5}, "group is a str"),
+        ({"name": 5}, "name is a str"),
+        ({"group": "\udcff"}, "group is no text"),
+        ({"expected": {"x": -1}}, "number of expected peers is 0 or more"),
+        ({"expected": [("x", 1, 2)]}, "an expected peer is a pair"),
+        ({"max_waiting": -1}, "max_waiting is 0 or more"),
+        ({"max_queued": "x"}, "max_queued is a whole number"),
+        ({"lease": "x"}, "lease is a number of seconds"),
+        ({"beat": float("nan")}, "beat is 0 seconds or more"),
+        ({"listen": [5]}, "each of listen is a str"),
+    ],
+)
+def test_a_proxy_says_which_option_is_wrong(group: str, said: Any, names: str) -> None:
+    with pytest.raises(InvalidError, match=names):
+        Proxy(**{"group": group, "type": "a", **said})
+
+
+@pytest.mark.parametrize("word", ["session_type", "priority", "compression", "on_loss", "answers"])
+def test_a_word_that_is_none_is_refused(pair: Pair, word: str) -> None:
+    for wrong in (99, -1, 1 << 70):
+        with pytest.raises(InvalidError, match="there is no such muster"):
+            pair[0].isend("x", "b", 1, **{word: wrong})
+    with pytest.raises(TypeError, match="is wanted here, not 'task'"):
+        pair[0].isend("x", "b", 1, **{word: "task"})
+    with pytest.raises(InvalidError, match="there is no such muster.SessionType: 99"):
+        pair[0].isend("x", "b", 1, 99)  # type: ignore[call-overload]
+
+
+def test_a_message_goes_somewhere(pair: Pair) -> None:
+    a = pair[0]
+    with pytest.raises(InvalidError, match="a destination is a str, not a NoneType"):
+        a.send("x", timeout=1)
+    with pytest.raises(InvalidError, match="say one"):
+        a.isend(muster.Message("x"))
+    with pytest.raises(InvalidError, match="each of the bodies is a pair"):
+        a.scatter("x", [("b",)], timeout=1)  # type: ignore[list-item]
+
+
+def test_an_error_may_be_made_of_anything() -> None:
+    assert str(muster.InvalidError(5)) == "5"  # type: ignore[arg-type]
+
+
+def test_a_shape_is_of_any_integers() -> None:
+    assert muster.empty(np.int64(4)).shape == (4,)
+    assert muster.empty((np.int8(2), 3)).shape == (2, 3)
+    with pytest.raises(TypeError):
+        muster.empty(2.5)  # type: ignore[arg-type]
+
+
+def test_what_a_handler_raises_may_hold_any_text(join: Join) -> None:
+    def fail(local: object, proxy: Proxy, messages: object) -> None:
+        raise ValueError("odd \udcff text \0 with all")
+
+    worker = join("worker", "worker")
+    master = join("master", "master", expected=["worker"])
+    worker.wait_for_peers(["master"], PATIENCE)
+    component: Any = muster.dist(worker, {"x": fail}, stops_on_error=True)(object)()
+    future = master.request("x", "worker")
+    with pytest.raises(muster.FailedError):
+        component.launch(timeout=PATIENCE)
+    with pytest.raises(muster.FailedError, match=r"odd \\udcff text \0 with all"):
+        future.result(PATIENCE)

@@ -33,12 +33,25 @@ DTYPES[_BF16] = _bfloat16()
 _CODES = {dtype: code for code, dtype in enumerate(DTYPES) if dtype is not None}
 
 
-def freeze(array: AnyArray) -> None:
-    """Nobody may write to what is being sent, not by way of what `array` is a part of either."""
+def freeze(array: AnyArray) -> list[AnyArray]:
+    """Nobody may write to what is being sent, not by way of what `array` is a part of either.
+
+    Gives those that could be written before.
+    """
+    frozen: list[AnyArray] = []
     part: Any = array
     while isinstance(part, np.ndarray):
-        part.flags.writeable = False
+        if part.flags.writeable:
+            part.flags.writeable = False
+            frozen.append(part)
         part = part.base
+    return frozen
+
+
+def thaw(frozen: list[AnyArray]) -> None:
+    """What :func:`freeze` gave, once its memory can be written again."""
+    for part in reversed(frozen):
+        part.flags.writeable = True
 
 
 def is_more_than_array(array: AnyArray) -> bool:

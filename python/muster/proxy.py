@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -156,6 +157,20 @@ class Proxy(_core.Proxy):
         }
         options = {key: value for key, value in said.items() if value is not None}
         super().__init__(options, accepts_pickles, _dumps(pickler), waits, timeout)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = cls.__dict__.get("__init__")
+        if own is None:
+            return
+
+        @functools.wraps(own)
+        def __init__(self: Proxy, *args: Any, **kwargs: Any) -> None:
+            own(self, *args, **kwargs)
+            if type(self) is cls:  # Else the __init__ that called this one may yet do it.
+                _core.Proxy._check_made(self)
+
+        cls.__init__ = __init__  # type: ignore[method-assign]
 
     def __enter__(self) -> Proxy:
         return self

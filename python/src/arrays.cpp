@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "freezing.h"
 #include "interpreter.h"
 #include "process.h"
 
@@ -91,10 +92,7 @@ class View {
 Buffer bytes_of(nb::handle array, const View& view, const Keeping& keeping) {
   Memory* memory = memory_of(array);
   if (memory == nullptr) return keep_bytes(view.bytes(), nb::borrow(array), keeping);
-  if (memory->is_writable()) {
-    memory->freeze();
-    numpy().helpers.attr("freeze")(array);
-  }
+  if (memory->is_writable()) Freezing::freeze(array, *memory);
   if (view.bytes().empty()) return {};
   const auto offset = static_cast<std::size_t>(view.bytes().data() - memory->buffer().data());
   return memory->buffer().slice(offset, view.bytes().size());

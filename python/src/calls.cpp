@@ -10,6 +10,7 @@
 
 #include "encode.h"
 #include "errors.h"
+#include "freezing.h"
 #include "message.h"
 
 namespace muster::python {
@@ -77,11 +78,15 @@ msg::EncodedBody encode_for(const ProxyHandle& handle, nb::handle body, const Ke
   options.keeping = keeping;
   options.dumps = handle.dumps;
   options.compression = static_cast<msg::Compression>(number_of(Word::compression, compression, 0));
-  return encode(body, options);
+  Freezing freezing;
+  msg::EncodedBody encoded = encode(body, options);
+  freezing.keep();
+  return encoded;
 }
 
 msg::Draft make_draft(const ProxyHandle& handle, const SendArguments& arguments,
                       const Keeping& keeping) {
+  Freezing freezing;
   msg::Draft draft;
   if (PyUnicode_CheckExact(arguments.tag.ptr()) || !nb::isinstance<PyMessage>(arguments.tag)) {
     draft.tag = to_tag(arguments.tag);
@@ -106,6 +111,7 @@ msg::Draft make_draft(const ProxyHandle& handle, const SendArguments& arguments,
   }
   if (arguments.wants_receipt.is_valid())
     draft.wants_receipt = arguments.wants_receipt.ptr() == Py_True;
+  freezing.keep();
   return draft;
 }
 

@@ -30,6 +30,8 @@ class Memory {
   const Buffer& buffer() const { return buffer_; }
   bool is_writable() const { return is_writable_; }
   void freeze() { is_writable_ = false; }
+  // Of what was frozen, and nobody has got.
+  void thaw() { is_writable_ = true; }
 
  private:
   Buffer buffer_;

@@ -191,6 +191,7 @@ void bind_proxy(nb::module_& module) {
       .def_prop_ro(
           "accepts_pickles", [](const ProxyHandle& self) { return self.decoding.accepts_pickles; },
           "Whether bodies may be pickles.")
+      .def_static("_check_made", [](nb::handle self) { static_cast<void>(to_handle(self)); })
       .def("leave", leave, nb::arg("timeout").none() = nb::none(), docs::kLeave)
       .def("_peers", peers)
       .def(

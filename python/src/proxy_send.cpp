@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "docs.h"
 #include "errors.h"
+#include "freezing.h"
 #include "future.h"
 #include "message.h"
 #include "muster/msg/proxy_wait.h"
@@ -64,6 +65,7 @@ nb::object isend(ProxyHandle& self, nb::handle tag, nb::handle destination, nb::
   const Keeping keeping = borrows ? borrow() : Keeping();
   msg::SessionId id;
   {
+    Freezing freezing;
     msg::Draft draft = make_draft(self,
                                   {tag, destination, body, session_type, priority, compression,
                                    on_loss, session_id, answers, wants_receipt},
@@ -71,6 +73,7 @@ nb::object isend(ProxyHandle& self, nb::handle tag, nb::handle destination, nb::
     set_deadline(self, timeout, draft);
     Result<msg::SessionId> sent = proxy.isend(draft);
     if (!sent) raise(sent.error());
+    freezing.keep();
     id = *sent;
   }
   if (!borrows) return nb::cast(id);
@@ -97,10 +100,12 @@ PyObject* quick_isend(PyObject* self, PyObject* const* given, Py_ssize_t count, 
     const nb::handle none = nb::handle(Py_None);
     auto& handle = *nb::inst_ptr<ProxyHandle>(self);
     msg::Proxy& proxy = handle.live();
+    Freezing freezing;
     const msg::Draft draft = make_draft(
         handle, {given[0], given[1], given[2], given[3], none, none, none, none, {}, {}}, {});
     Result<msg::SessionId> sent = proxy.isend(draft);
     if (!sent) raise(sent.error());
+    freezing.keep();
     return make_instance(*sent).release().ptr();
   });
 }
@@ -128,6 +133,7 @@ using Bodies = std::vector<std::pair<msg::Destination, msg::EncodedBody>>;
 // {"worker_1": body} or [("worker_1", body), ...]. The same object is written once.
 Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keeping,
                  nb::handle compression) {
+  Freezing freezing;
   Bodies bodies;
   const nb::object items = PyDict_Check(said.ptr()) ? said.attr("items")() : nb::borrow(said);
   nb::object last;
@@ -139,6 +145,7 @@ Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keepin
         is_same ? bodies.back().second : encode_for(self, body, keeping, compression));
     last = body;
   }
+  freezing.keep();
   return bodies;
 }
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,45 @@ def test_an_array_of_the_arena_is_frozen_by_sending_it(pair: Pair) -> None:
     got = received(b).body["w"]
     assert got.shape == (512, 512) and (got == 7).all()
     assert row.sum() == 7 * 512
+
+
+def test_what_was_made_of_an_array_before_it_was_sent_stays_as_it_was(pair: Pair) -> None:
+    weights = muster.empty((4, LARGE))
+    before, seen = weights[0], memoryview(weights)
+    pair[0].isend("weights", "b", weights[1], NOTE)
+    assert not weights.flags.writeable and not weights[0].flags.writeable
+    assert memoryview(weights).readonly
+    assert before.flags.writeable and not seen.readonly
+    strided = muster.empty((4, LARGE))
+    pair[0].isend("weights", "b", strided[:, ::2], NOTE)
+    assert strided.flags.writeable
+
+
+def test_an_array_that_was_not_sent_is_writable_again(pair: Pair) -> None:
+    a, b = pair
+    first, other = muster.empty(LARGE), muster.empty((2, LARGE))
+    row = other[1]
+    wrong: list[Callable[[], object]] = [
+        lambda: a.isend("x", "nobody", first, NOTE),
+        lambda: a.isend("x", "nobody", {"a": first, "b": row}, timeout=1),
+        lambda: a.isend("x", "b", [first, row, lambda: None], NOTE),
+        lambda: a.send("x", "b", [first, row, lambda: None], timeout=PATIENCE),
+        lambda: a.request("x", "b", first, session_id="none"),
+        lambda: a.scatter("x", [("b", first), ("b", row), ("b",)]),  # type: ignore[list-item]
+    ]
+    for call in wrong:
+        with pytest.raises((muster.InvalidError, muster.NotFoundError)):
+            call()
+        first[:] = 3
+        row[:] = 4
+        assert other.flags.writeable
+    a.isend("x", "b", [first, row], NOTE)
+    assert not (first.flags.writeable or row.flags.writeable or other.flags.writeable)
+    with pytest.raises(muster.NotFoundError):
+        a.isend("x", "nobody", first, NOTE)
+    assert not first.flags.writeable  # It was sent before.
+    got = received(b).body
+    assert (got[0] == 3).all() and (got[1] == 4).all()
 
 
 def test_an_array_of_the_arena_is_read_where_it_lies(pair: Pair) -> None:

@@ -22,6 +22,19 @@ class Forgetful(Proxy):
         pass
 
 
+class Thoughtful(Proxy):
+    def __init__(self, group: str, extra: int) -> None:
+        self.extra = extra
+        super().__init__(group, "one")
+
+
+class Late(Thoughtful):
+    """Makes it in its own time."""
+
+    def __init__(self, group: str) -> None:
+        Proxy.__init__(self, group, "two")
+
+
 def _over(proxy: Any) -> object:
     return muster.Communicator.over(proxy, "x", ["a"], timeout=1)
 
@@ -56,7 +69,14 @@ def test_what_is_no_proxy_is_refused(call: Callable[[Any], object]) -> None:
 @pytest.mark.parametrize("call", NO_PROXIES.values(), ids=NO_PROXIES.keys())
 def test_a_proxy_that_was_never_made_says_so(call: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError, match=r"super\(\).__init__\(\)"):
-        call(Forgetful())
+        call(Forgetful.__new__(Forgetful))
+
+
+def test_a_class_that_forgets_to_make_its_proxy_is_told_at_once(group: str) -> None:
+    with pytest.raises(TypeError, match=r"Forgetful.* must call super\(\).__init__\(\)"):
+        Forgetful()
+    with Thoughtful(group, 5) as one, Late(group) as two:
+        assert (one.type, two.type) == ("one", "two")
 
 
 def test_objects_that_were_never_made_are_refused() -> None:
@@ -75,7 +95,7 @@ def test_a_proxy_of_maros_is_none_of_ours() -> None:
         try:
             muster.dist(Proxy.__new__(Proxy), {"x": print})(object)()
         except TypeError as wrong:
-            print("muster.Proxy is wanted" in str(wrong))
+            print("muster.Proxy is wanted" in str(wrong) and "compat.maro" in str(wrong))
         """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],

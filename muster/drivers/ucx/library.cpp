@@ -52,7 +52,7 @@ bool is_handled_by_ucx(int number) {
 
 // UCX takes signals as soon as it is loaded, used or not: crashes to tell of, SIGHUP to wait for a
 // debugger. They are the program's own affair, and go back before main(), to whoever had them.
-const bool signals_are_given_back = [] {
+[[maybe_unused]] const bool kSignalsAreGivenBack = [] {
   for (int number = 1; number < SIGRTMIN; ++number) {
     if (is_handled_by_ucx(number)) ucs_debug_disable_signal(number);
   }

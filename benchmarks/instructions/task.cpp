@@ -42,6 +42,7 @@ class Roster final : public msg::Registry {
  private:
   struct Seat final : msg::Membership {
     void leave() override {}
+    void remind(const msg::Member&) override {}
   };
   struct Joined {
     msg::Member self;

@@ -238,7 +238,6 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Channel& channel(PeerId id);
   const Channel* find_channel(PeerId id) const;
   void consider_dialing(PeerId id);
-  void dial_later(const PeerRecord& record);
   void dial(PeerId id);
   void introduce(PeerLink& link, std::uint64_t fenced_by = 0);
   void fenced_by(PeerLink& link, std::uint64_t incarnation);

@@ -12,10 +12,6 @@ namespace {
 
 using wire::Value;
 
-// How long the one who is to dial may take before the other tries: it may be that the
-// first cannot reach it, as behind a firewall.
-constexpr Duration kOthersTurn = std::chrono::seconds(1);
-
 const std::string* text_of(const Value& body, std::string_view key) {
   const Value* value = body.find(key);
   return value != nullptr ? value->as_string() : nullptr;
@@ -44,21 +40,13 @@ const Channel* ProxyCore::find_channel(PeerId id) const {
 // Of two, the one with the lower id dials, so that there is one link.
 void ProxyCore::consider_dialing(PeerId id) {
   const PeerRecord& record = *peers_.find(id);
-  Channel& there = channel(id);
-  if (!is_admitted_ || is_leaving_ || end_) return;
+  const Channel& there = channel(id);
+  if (!is_admitted_ || is_leaving_ || end_ || !(self_.id < record.member.id)) return;
   if (record.presence != Presence::connecting || there.link != nullptr ||
       there.dialing != nullptr || there.redial.is_armed()) {
     return;
   }
-  if (self_.id < record.member.id) return dial(id);
-  loop_.start(there.redial, loop_.now() + kOthersTurn);
-}
-
-void ProxyCore::dial_later(const PeerRecord& record) {
-  Channel& there = channel(record.id);
-  const Duration pause = there.backoff.next(options_.random());
-  const bool is_our_turn = self_.id < record.member.id;
-  loop_.start(there.redial, loop_.now() + pause + (is_our_turn ? Duration() : kOthersTurn));
+  dial(id);
 }
 
 void ProxyCore::dial(PeerId id) {
@@ -243,7 +231,8 @@ void ProxyCore::drop_link(PeerLink& link) {
   destroy_later(take_link(link));
   if (const PeerRecord* there = peers_.find(dialed);
       there != nullptr && there->presence == Presence::connecting) {
-    dial_later(*there);
+    Channel& its = channel(dialed);
+    loop_.start(its.redial, loop_.now() + its.backoff.next(options_.random()));
   }
 }
 
@@ -290,7 +279,9 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
   record.presence = Presence::connecting;
   tell({.kind = ProxyEvent::Kind::link_broke, .peer = name, .text = why.message()});
   presence_changed();
-  dial_later(record);
+  if (self_.id < record.member.id) {
+    loop_.start(there.redial, loop_.now() + there.backoff.next(options_.random()));
+  }
 }
 
 net::Driver* ProxyCore::sharing_driver() const {

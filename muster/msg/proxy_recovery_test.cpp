@@ -245,39 +245,6 @@ TEST_F(Recovery, TakeBackOneWhoseCountTheRegistryHasForgotten) {
   }
 }
 
-// Says of its member that it is where nobody is.
-class Misleading final : public Registry {
- public:
-  explicit Misleading(Registry& real) : real_(real) {}
-  Result<std::unique_ptr<Membership>> join(const JoinRequest& request,
-                                           RegistrySink& sink) override {
-    JoinRequest changed = request;
-    changed.self.addresses = {"sim://nowhere/1"};
-    return real_.join(changed, sink);
-  }
-  Result<std::unique_ptr<Inquiry>> ask(const std::string& group, OnRoll done) override {
-    return real_.ask(group, std::move(done));
-  }
-
- private:
-  Registry& real_;
-};
-
-TEST_F(Recovery, MeetOneWhomNobodyCanDialButWhoCanDial) {
-  for (int round = 0; round < 8; ++round) {
-    SimGroup other({.seed = static_cast<std::uint64_t>(round)});
-    Misleading misleading(other.registry);
-    other.add("master");
-    other.add("worker_1", [&](ProxyOptions& options) { options.registry = &misleading; });
-    ASSERT_TRUE(other.settle()) << round;
-    other.net.break_connections("master", "worker_1");
-    ASSERT_TRUE(other.run_until(
-        [&] { return other["master"].peer("worker_1")->presence != Presence::here; }));
-    ASSERT_TRUE(other.settle()) << round;
-    other.crash("worker_1");  // Before the registry that it knows.
-  }
-}
-
 TEST_F(Recovery, MendABrokenLinkAndTellOfIt) {
   group.net.break_connections("master", "worker_1");
   ASSERT_TRUE(

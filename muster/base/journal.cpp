@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,10 +10,11 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "muster/base/id.h"
 
 namespace muster {
 namespace {
@@ -175,14 +177,6 @@ Result<Descriptor> open_file(const std::string& path, int flags) {
   return file;
 }
 
-Result<Mark> new_mark() {
-  Mark mark{};
-  if (getrandom(mark.data(), sizeof mark, 0) != sizeof mark) {
-    return system_error(Code::unavailable, "draw a random mark", errno);
-  }
-  return mark;
-}
-
 // The mark of the file. One that ends before its first record was just being made.
 Result<Mark> begin(int file) {
   std::array<std::byte, kBegin> bytes{};
@@ -197,7 +191,7 @@ Result<Mark> begin(int file) {
   if (got == kBegin && beginning_with(mark) == bytes) return mark;
   MUSTER_TRY(const std::uint64_t end, bytes_in(file));
   if (end > kBegin) return Error(Code::invalid, "it is damaged at its beginning");
-  MUSTER_TRY(mark, new_mark());
+  mark = std::bit_cast<Mark>(random_bits());
   MUSTER_TRY_OK(write_at(file, 0, beginning_with(mark)));
   return mark;
 }

@@ -13,6 +13,7 @@
 
 #include "muster/msg/file_dedup_store.h"
 #include "muster/msg/file_outbox.h"
+#include "muster/msg/testing/store_folder.h"
 
 namespace muster::msg {
 namespace {
@@ -54,16 +55,8 @@ StoredMessage stored(std::uint64_t number, std::size_t size) {
   return one;
 }
 
-class FailingStores : public ::testing::Test {
+class FailingStores : public testing::StoreFolder {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "store-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-    path = (folder / "store").string();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   std::vector<std::uint64_t> numbers_in_outbox() const {
     std::vector<std::uint64_t> numbers;
     const auto outbox = *FileOutbox::open(path);
@@ -73,9 +66,6 @@ class FailingStores : public ::testing::Test {
     }
     return numbers;
   }
-
-  std::filesystem::path folder;
-  std::string path;
 };
 
 using Numbers = std::vector<std::uint64_t>;

@@ -11,6 +11,7 @@
 #include "muster/msg/file_dedup_store.h"
 #include "muster/msg/file_outbox.h"
 #include "muster/msg/stored_message.h"
+#include "muster/msg/testing/store_folder.h"
 
 namespace muster::msg {
 namespace {
@@ -32,16 +33,8 @@ std::vector<HandledId> ids_in(DedupStore& store) {
   return {all.begin(), all.end()};
 }
 
-class FileStores : public ::testing::Test {
+class FileStores : public testing::StoreFolder {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "store-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-    path = (folder / "store").string();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   std::unique_ptr<FileDedupStore> open_dedup(const FileDedupOptions& options = {}) {
     effects.clear();
     auto store = FileDedupStore::open(
@@ -55,8 +48,6 @@ class FileStores : public ::testing::Test {
   }
 
   using Texts = std::vector<std::string>;
-  std::filesystem::path folder;
-  std::string path;
   Texts effects;
 };
 

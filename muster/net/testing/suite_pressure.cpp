@@ -103,7 +103,6 @@ TEST_P(DriverSuite, ClosingDoesNotWaitForAPeerThatHasStoppedReading) {
   EXPECT_TRUE(run_until([&end = far] { return end.is_closed(); }));
 }
 
-// 200 here, a thousand in release builds.
 #if defined(__SANITIZE_THREAD__)
 constexpr std::size_t kCrowd = 200;  // Each at a tenth of its speed.
 #else

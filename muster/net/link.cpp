@@ -246,13 +246,15 @@ void Link::clear_connection() {
   control_.clear();
   lanes_.restart();
   send_window_.open(0);
-  receive_window_.open(0);
   last_offered_ = last_offer_seen_ = 0;
   const auto receiving = std::exchange(receiving_, {});
   for (const auto& one : receiving) {
     shared_.grants.withdraw(this, one->transfer.id());
     if (one->transfer.is_granted()) shared_.grants.finish(one->transfer.bytes());
+    // The user never gets it, and so is never done with it.
+    receive_window_.done(one->cost);
   }
+  receive_window_.open(0);
   if (!receiving.empty()) shared_.grant_more();
 }
 

@@ -223,6 +223,8 @@ void Link::on_closed(Error why) {
   // Both wanted to leave, and the other end was faster.
   if (state_ == State::leaving && is_bye_said_ && is_bye_heard_) why = closed_here();
   const std::uint32_t unconfirmed = send_window_.unconfirmed();
+  // Whoever is told now may want to send, or close.
+  state_ = State::ending;
   connection_.reset();
   clear_connection();
   if (!was_up) return attempt_failed(std::move(why));

@@ -1,5 +1,8 @@
 // What a link keeps, and what it forgets, when its connection is lost.
 
+#include <optional>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "muster/net/link.h"
@@ -44,6 +47,54 @@ TEST(LinkLoss, BodiesThatWereCutOffTakeNothingFromTheNextConnectionsWindow) {
   rig.net().run_for(seconds(10));
 
   EXPECT_EQ(end.message_count(), 100U);
+}
+
+// Does with its link, while it is told of the loss, all that one may do with a link.
+struct Restless final : LinkSink {
+  explicit Restless(std::unique_ptr<Link> the_link) : link(std::move(the_link)) {}
+  void on_up(Link&) override {}
+  void on_message(wire::Frame&, Lane, std::size_t) override {}
+  void on_down(const Error&, bool) override {
+    is_down = !link->is_up();
+    for (const std::size_t size : {std::size_t{10}, std::size_t{50'000}, std::size_t{200'000}}) {
+      wire::Frame frame = message(1, {size});
+      codes.push_back(link->send(frame).error().code());
+    }
+    link->resume();
+    link->close();
+  }
+  void on_closed(Error) override { is_closed = true; }
+
+  std::unique_ptr<Link> link;
+  bool is_down = false;
+  bool is_closed = false;
+  std::vector<Code> codes;
+};
+
+TEST(LinkLoss, MayBeAnsweredBySendingAndClosingFromInsideTheNews) {
+  SimRig rig;
+  Party far(rig.far());
+  Party near(rig.near());
+  std::optional<Restless> end;
+  const Address address = {.scheme = "sim", .host = "far/y", .port = 0, .last_port = 0};
+  {
+    const loop::Turn turn(far.loop());
+    ASSERT_TRUE(far.endpoint().listen(std::span(&address, 1), [&](auto link) -> LinkSink& {
+      return end.emplace(std::move(link));
+    }));
+  }
+  near.connect(address);
+  rig.net().run_for(seconds(1));
+  ASSERT_TRUE(end && end->link->is_up());
+
+  rig.break_connections();
+  rig.net().run_for(seconds(1));
+
+  EXPECT_TRUE(end->is_down);
+  EXPECT_EQ(end->codes, std::vector<Code>(3, Code::unavailable));
+  EXPECT_TRUE(end->is_closed);
+  const loop::Turn turn(far.loop());
+  end.reset();
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace {
 
 // How long the other end may take to hang up after it was told to.
 constexpr Duration kHangUp = std::chrono::seconds(1);
+// A peer that wants to hear more often than this is not worth a processor.
+constexpr Duration kShortestBeat = std::chrono::milliseconds(10);
 
 bool is_hopeless(Code code) { return code == Code::invalid || code == Code::unsupported; }
 
@@ -167,9 +169,8 @@ void Link::become_up() {
   receive_window_.open(options.window);
   // Often enough for the peer, should it be less patient than we are.
   const Duration wanted = std::chrono::milliseconds(peer.silence_ms) * 5 / 14;
-  keep_alive_.start(
-      std::min(options.beat, std::max<Duration>(wanted, std::chrono::milliseconds(1))),
-      options.silence, shared_.loop.now());
+  keep_alive_.start(std::min(options.beat, std::max(wanted, kShortestBeat)), options.silence,
+                    shared_.loop.now());
   handshake_.reset();
   shared_.loop.stop(timer_);
   shared_.enlist(*this);

@@ -49,6 +49,29 @@ TEST(LinkLoss, BodiesThatWereCutOffTakeNothingFromTheNextConnectionsWindow) {
   EXPECT_EQ(end.message_count(), 100U);
 }
 
+// Each is told as often as it wants to be, and each still notices the other's loss.
+TEST(LinkLoss, IsNoticedOnBothSidesHoweverDifferentTheirPatienceIs) {
+  for (const Duration beat : {milliseconds(4), milliseconds(30), milliseconds(150)}) {
+    SimRig rig;
+    Party far(rig.far(), [&](EndpointOptions& options) {
+      options.beat = beat;
+      options.silence = 3 * beat + milliseconds(20);
+    });
+    Party near(rig.near());
+    far.listen(kThere);
+    LinkEnd& end = near.connect(kThere);
+    rig.net().run_for(seconds(10));
+    ASSERT_TRUE(end.is_up() && far.end(0).is_up());
+
+    rig.part();
+    rig.net().run_for(milliseconds(700));
+    EXPECT_TRUE(far.end(0).is_closed());
+    EXPECT_TRUE(end.is_up());
+    rig.net().run_for(milliseconds(2500));
+    EXPECT_TRUE(end.is_closed());
+  }
+}
+
 // Does with its link, while it is told of the loss, all that one may do with a link.
 struct Restless final : LinkSink {
   explicit Restless(std::unique_ptr<Link> the_link) : link(std::move(the_link)) {}

@@ -80,5 +80,49 @@ INSTANTIATE_TEST_SUITE_P(Shm, ShmSegments,
                              },
                              fresh, Sides::apart)));
 
+class ShmManySegments : public DriverSuite {};
+
+// More than the socket has room for that they are announced on.
+TEST_P(ShmManySegments, AreAnnouncedOneAfterTheOtherAndNothingIsCopied) {
+  constexpr std::size_t kCount = 350;
+  constexpr std::size_t kSize = std::size_t{100} << 10;
+  std::size_t arrived = 0;
+  std::size_t good = 0;
+  Host& host = listen([&](End& end) {
+    end.take = [&](wire::Frame& frame) {
+      good += matches(frame.parts[0].bytes(), arrived) ? 1 : 0;
+      ++arrived;
+    };
+  });
+  auto [near, far] = connect(host);
+  Stream stream(near, kCount, [&](std::size_t index) {
+    WritableBuffer memory = *rig->near().driver.allocate(kSize);
+    fill(memory.bytes(), index);
+    wire::Frame frame;
+    frame.head.resize(8);
+    frame.parts.push_back(std::move(memory).freeze());
+    return frame;
+  });
+  {
+    // Nobody reads meanwhile.
+    const loop::Turn turn(near.loop());
+    stream.start();
+  }
+  ASSERT_TRUE(run_until([&] { return far.frame_count() == kCount; }));
+  EXPECT_EQ(good, kCount);
+  EXPECT_EQ(far.place_count(), 0U) << "all of them went by reference";
+  EXPECT_GT(stream.overloads(), 0) << "the test wants the socket to be full";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmManySegments,
+                         ::testing::Values(make_subject(
+                             "shm_of_small_segments",
+                             [](loop::Loop& loop) {
+                               drivers::ShmOptions options;
+                               options.arena.segment_size = std::size_t{128} << 10;
+                               return *drivers::make_shm_driver(loop, options);
+                             },
+                             fresh)));
+
 }  // namespace
 }  // namespace muster::net::testing

@@ -64,6 +64,10 @@ class DirectFetch {
  public:
   DirectFetch(DirectCell& cell, std::uint64_t source, std::byte* target, std::uint64_t size);
 
+  // True if a piece is left to take.
+  bool can_fetch() const {
+    return cell_->taken.load(std::memory_order_relaxed) < piece_count(size_);
+  }
   // Copies one piece if there is one to take; false if not.
   Result<bool> fetch(pid_t writer);
   // All bytes are there, by whoever copied them.

@@ -1,5 +1,6 @@
 #include "muster/drivers/shm/shm_connection.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -212,6 +213,15 @@ bool ShmConnection::listen_by_bell() {
   // Waiting for the peer to finish a piece is not work: it rings when it has.
   if (!incoming_.empty()) return false;
   return reader_->has_more();
+}
+
+bool ShmConnection::has_left_over() {
+  if (has_ended_) return false;
+  for (const Incoming& incoming : incoming_) {
+    if (std::ranges::any_of(incoming.fetches, [](const auto& one) { return one.copy.can_fetch(); }))
+      return true;
+  }
+  return listen_by_bell();
 }
 
 void ShmConnection::publish_progress() {

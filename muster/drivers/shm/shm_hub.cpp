@@ -57,6 +57,7 @@ Result<std::unique_ptr<ShmHub>> ShmHub::make(loop::Loop& loop, const ShmOptions&
 ShmHub::~ShmHub() {
   const loop::Turn turn(loop_);
   loop_.remove(*this);
+  loop_.forget(*this);
   graves_.clear();
 }
 
@@ -90,11 +91,22 @@ void ShmHub::make_hot(ShmConnection& connection) {
 }
 
 void ShmHub::cool(ShmConnection& connection) {
-  // What comes between the last look and this is seen by the look that follows.
-  if (!connection.listen_by_bell()) return;
-  loop_.post([this, slot = connection.slot()] {
-    if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
-  });
+  // What came before it listens by its bell was not rung for.
+  connection.listen_by_bell();
+  if (!connection.has_left_over()) return;
+  left_over_.push_back(connection.slot());
+  loop_.flush_soon(*this);
+}
+
+// Gives each one turn, and comes again soon: they must not keep the baton.
+void ShmHub::flush() {
+  for (const std::uint32_t slot : std::exchange(left_over_, {})) {
+    if (by_slot_[slot] != nullptr) by_slot_[slot]->poll();
+    ShmConnection* const connection = by_slot_[slot];  // If that has not ended it.
+    if (connection == nullptr || std::ranges::find(hot_, connection) != hot_.end()) continue;
+    if (connection->has_left_over()) left_over_.push_back(slot);
+  }
+  if (!left_over_.empty()) loop_.flush_soon(*this);
 }
 
 void ShmHub::bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory) {

@@ -20,7 +20,7 @@ namespace muster::drivers::shm {
 
 class ShmConnection;
 
-class ShmHub final : public loop::Poller {
+class ShmHub final : public loop::Poller, private loop::Flusher {
  public:
   static Result<std::unique_ptr<ShmHub>> make(loop::Loop& loop, const ShmOptions& options);
   ~ShmHub();
@@ -68,6 +68,7 @@ class ShmHub final : public loop::Poller {
 
   ShmHub(loop::Loop& loop, const ShmOptions& options);
   void cool(ShmConnection& connection);
+  void flush() override;
 
   loop::Loop& loop_;
   ShmOptions options_;
@@ -77,8 +78,10 @@ class ShmHub final : public loop::Poller {
   Probe probe_;
   std::vector<ShmConnection*> by_slot_;
   std::vector<ShmConnection*> hot_;  // Last used last.
-  bool has_woken_ = false;           // Since we last thought of spinning,
-  std::uint32_t wakes_ = 0;          // and how often in a row.
+  // Links that are hot no more, with something that nobody will ring for.
+  std::vector<std::uint32_t> left_over_;
+  bool has_woken_ = false;   // Since we last thought of spinning,
+  std::uint32_t wakes_ = 0;  // and how often in a row.
   std::list<std::unique_ptr<Grave>> graves_;
 };
 

@@ -80,6 +80,34 @@ INSTANTIATE_TEST_SUITE_P(Shm, ShmSegments,
                              },
                              fresh, Sides::apart)));
 
+class ShmCrowd : public DriverSuite {};
+
+// More links than are looked at without being rung, and more frames on each than
+// are read at one look.
+TEST_P(ShmCrowd, LeavesNothingUnread) {
+  constexpr std::size_t kLinks = 24;
+  constexpr std::size_t kFrames = 300;
+  Host& host = listen([](End& end) { end.take = [](wire::Frame&) {}; });
+  std::vector<End*> ends;
+  for (std::size_t i = 0; i < kLinks; ++i) ends.push_back(&connect(host).first);
+  rig->set_far_reading(false);
+  {
+    const loop::Turn turn(rig->near().loop);
+    for (End* end : ends) {
+      for (std::size_t i = 0; i < kFrames; ++i) ASSERT_TRUE(end->send(make_frame({8, {16}}, i)));
+    }
+  }
+  rig->set_far_reading(true);
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    ASSERT_TRUE(run_until([&end = host.end(i)] { return end.frame_count() == kFrames; }))
+        << "link " << i << " has got " << host.end(i).frame_count();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmCrowd,
+                         ::testing::Values(make_subject("shm_apart", shm, fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
 class ShmManySegments : public DriverSuite {};
 
 // More than the socket has room for that they are announced on.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -105,6 +106,11 @@ Result<std::optional<ReceivedMessage>> receive_message(int socket) {
     return Error(Code::invalid, "a set-up message is too long");
   }
   return std::optional(std::move(received));
+}
+
+bool is_open(int socket) {
+  pollfd one{socket, POLLRDHUP, 0};
+  return ::poll(&one, 1, 0) == 0;
 }
 
 }  // namespace muster::drivers::shm

@@ -71,4 +71,7 @@ struct ReceivedMessage {
 // Nothing if there is none now.
 Result<std::optional<ReceivedMessage>> receive_message(int socket);
 
+// False once the other end has shut down its direction, closed, or died.
+bool is_open(int socket);
+
 }  // namespace muster::drivers::shm

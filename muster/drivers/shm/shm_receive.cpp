@@ -234,8 +234,10 @@ Result<bool> ShmConnection::advance_incoming() {
 
 Status ShmConnection::deliver(Incoming incoming) {
   wire::Frame& frame = incoming.frame;
+  // Once the peer is gone, its number may be that of another, whose memory was read.
+  const bool is_peer_there = is_open(socket_.get());
   for (Incoming::Fetch& fetch : incoming.fetches) {
-    if (!fetch.copy.finish()) {
+    if (!fetch.copy.finish() || !is_peer_there) {
       return Error(Code::unavailable, "the peer closed the connection while a body was copied");
     }
     Buffer part = std::move(fetch.target).freeze();

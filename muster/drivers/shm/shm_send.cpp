@@ -258,6 +258,9 @@ bool ShmConnection::help_with_offers() {
   }
   if ((abilities_ & kMayWrite) == 0) return freed;
   for (Offer& offer : offers_) {
+    if (!offer.copy.can_help()) continue;
+    // Once the peer is gone, its number may be another process's.
+    if (!is_open(socket_.get())) return freed;
     const Result<bool> helped = offer.copy.help(credentials_.pid);
     if (!helped) {
       fail(helped.error());

@@ -80,6 +80,50 @@ INSTANTIATE_TEST_SUITE_P(Shm, ShmSegments,
                              },
                              fresh, Sides::apart)));
 
+// The links end, but what came by them stays.
+class ShmLastingBodies : public DriverSuite {
+ protected:
+  Buffer body(End& end, std::size_t size, std::uint64_t seed) {
+    const loop::Turn turn(end.loop());
+    WritableBuffer memory = *rig->near().driver.allocate(size);
+    fill(memory.bytes(), seed);
+    return std::move(memory).freeze();
+  }
+};
+
+TEST_P(ShmLastingBodies, AreNotOverwrittenThoughTheirSenderHasEndedTheLink) {
+  constexpr std::size_t kSize = std::size_t{1} << 20;
+  Host& host = listen();
+  auto [near, far] = connect(host);
+  const std::byte* place = nullptr;
+  {
+    wire::Frame frame;
+    frame.head.resize(8);
+    frame.parts.push_back(body(near, kSize, 1));
+    place = frame.parts[0].data();
+    ASSERT_TRUE(near.send(frame));
+  }
+  ASSERT_TRUE(run_until([&end = far] { return end.has_frames(); }));
+  std::vector<wire::Frame> kept = far.take_frames();
+  near.close();
+  ASSERT_TRUE(run_until([&to = near, &from = far] { return to.is_closed() && from.is_closed(); }));
+  near.drop();
+  far.drop();
+
+  const Buffer next = body(near, kSize, 2);
+  EXPECT_NE(next.data(), place);
+  EXPECT_TRUE(matches(kept[0].parts[0].bytes(), 1));
+
+  kept.clear();
+  EXPECT_TRUE(run_until([&] { return body(near, kSize, 3).data() == place; }))
+      << "it is free again once the receiver has let it go";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmLastingBodies,
+                         ::testing::Values(make_subject("shm", shm, fresh),
+                                           make_subject("shm_apart", shm, fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
 class ShmCrowd : public DriverSuite {};
 
 // More links than are looked at without being rung, and more frames on each than

@@ -55,7 +55,7 @@ class Arena {
   // Any thread. Exactly `size` bytes, uninitialised, with pages that are
   // already present; what was let go last is handed out first. They may be
   // let go on any thread. Code::overloaded at the limit, or if the system has
-  // no memory.
+  // no memory; Code::invalid in a forked child of the process that made the arena.
   Result<WritableBuffer> allocate(std::size_t size);
 
   // Any thread.

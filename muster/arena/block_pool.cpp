@@ -35,12 +35,15 @@ void BlockPool::Block::dispose() noexcept {
   // Kept here meanwhile: the pool holds this block, which may be the last that
   // holds the pool.
   const std::shared_ptr<BlockPool> keep = std::move(pool);
-  keep->recycle(*this);
+  if (keep->is_this_process()) keep->recycle(*this);
 }
 
 Result<WritableBuffer> BlockPool::allocate(std::size_t size) {
   const int order = order_for(size);
   if (order >= kOrders) return no_room();
+  if (!is_this_process()) {
+    return Error(Code::invalid, "an arena cannot be used in a child of its process");
+  }
   Segments gone;
   Block* block = nullptr;
   {

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <vector>
 
+#include <unistd.h>
+
 #include "muster/arena/arena.h"
 #include "muster/arena/region.h"
 #include "muster/arena/shared_block.h"
@@ -73,7 +75,12 @@ class BlockPool final : public std::enable_shared_from_this<BlockPool> {
   void recycle(Block& block);
   Status touch(Block& block, std::size_t size);
 
+  // A forked child has the segments too, and a copy of this that knows nothing of
+  // what its parent does with them.
+  bool is_this_process() const { return getpid() == process_; }
+
   const ArenaOptions options_;
+  const pid_t process_ = getpid();
   mutable std::mutex mutex_;
   bool closed_ = false;
   std::vector<std::unique_ptr<Region>> regions_;  // Oldest first.

@@ -50,7 +50,7 @@ void ReleaseQueue::push(RemoteBlock* block) {
     block->next_ = head;
   } while (!released_.compare_exchange_weak(head, block, std::memory_order_release,
                                             std::memory_order_relaxed));
-  if (head == nullptr) ring();
+  if (head == nullptr && getpid() == process_) ring();
 }
 
 void ReleaseQueue::ring() {

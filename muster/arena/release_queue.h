@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include "muster/arena/segment.h"
 #include "muster/base/buffer.h"
@@ -24,7 +27,8 @@ class ReleaseQueue {
  public:
   // `on_first` is called, on whichever thread let go, each time the queue
   // turns from empty to not. It may take() and close(), but must not wait for
-  // a thread that may be about to.
+  // a thread that may be about to. In a forked child it is not called: what the
+  // child lets go its parent may still read, and the link is the parent's.
   explicit ReleaseQueue(std::function<void()> on_first = {});
   ReleaseQueue(const ReleaseQueue&) = delete;
   ReleaseQueue& operator=(const ReleaseQueue&) = delete;
@@ -43,6 +47,10 @@ class ReleaseQueue {
   // neither running (but in this very thread) nor ever called again.
   void close();
 
+  // `kept` goes with the queue: when its link has let go of it, and so has the last
+  // Buffer of make_remote_buffer(), on whichever thread that is.
+  void keep(std::shared_ptr<const void> kept) { kept_ = std::move(kept); }
+
   // Any thread. A hint, unless nobody else is at it.
   bool empty() const;
 
@@ -59,6 +67,8 @@ class ReleaseQueue {
   std::atomic<int> ringing_{0};                  // Threads inside on_first_.
   RemoteBlock* free_ = nullptr;
   std::function<void()> on_first_;
+  std::shared_ptr<const void> kept_;
+  const pid_t process_ = getpid();
 };
 
 }  // namespace muster::arena

@@ -246,6 +246,27 @@ TEST(Sharing, AForwarderHoldsTheOwnersReferenceUntilItsReceiverLetsGo) {
   EXPECT_EQ(receiver.wait(), 0);
 }
 
+TEST(Sharing, AForkedChildNeitherUsesNorReleasesWhatIsItsParents) {
+  const auto arena = *Arena::make();
+  Buffer own = made_in(*arena, "the parent's");
+  bool is_told = false;
+  const auto queue = std::make_shared<ReleaseQueue>([&] { is_told = true; });
+  Buffer remote = *make_remote_buffer(*Segment::create(65536), 0, 16, queue, 1);
+
+  Child child([&](const Channel&) {
+    const bool is_refused = arena->allocate(16).error().code() == Code::invalid;
+    own = {};
+    remote = {};
+    return is_refused && !is_told;
+  });
+
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(own.text(), "the parent's");
+  EXPECT_FALSE(is_told);
+  remote = {};
+  EXPECT_TRUE(is_told);
+}
+
 TEST(Sharing, WhatAKilledReceiverHeldIsLetGoWithItsLink) {
   const auto arena = *Arena::make();
   Holdings holdings;

@@ -192,12 +192,16 @@ void Loop::take_back(Flusher& flusher) {
 }
 
 void Loop::add(Poller& poller) {
+  check_held();
   // Those who sleep must be armed for this one too.
   if (is_armed_) disarm_all();
   pollers_.push_back(&poller);
 }
 
-void Loop::remove(Poller& poller) { std::erase(pollers_, &poller); }
+void Loop::remove(Poller& poller) {
+  check_held();
+  std::erase(pollers_, &poller);
+}
 
 Status Loop::watch(int descriptor, std::uint32_t events, FdHandler& handler) {
   if (static_cast<std::size_t>(descriptor) >= slots_.size()) slots_.resize(descriptor + 1);

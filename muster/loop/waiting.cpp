@@ -177,6 +177,10 @@ bool Loop::park(Waiter& me) {
 
 int Loop::sleep(const Waiter& me, std::span<epoll_event> events, const timespec* patience) {
   if (me.is_keeper) return sleep_as_keeper(events, patience);
+  // The usual one, and known to every kernel.
+  if (patience == nullptr) {
+    return epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
+  }
   return epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), patience, nullptr);
 }
 

@@ -15,14 +15,19 @@ constexpr std::size_t kMostQueued = 4;
 Conversation::~Conversation() {
   const loop::Turn turn(loop_);
   link_.reset();
+  late_.clear();
   arrived_.clear();
 }
 
 Result<std::vector<Address>> Conversation::listen(std::span<const Address> addresses) {
   const loop::Turn turn(loop_);
   return endpoint_.listen(addresses, [this](std::unique_ptr<Link> link) -> LinkSink& {
-    link_ = std::move(link);
-    return *this;
+    if (link_ == nullptr) {
+      link_ = std::move(link);
+      return *this;
+    }
+    std::erase_if(late_, [](const Latecomer& one) { return one.link == nullptr; });
+    return late_.emplace_back(std::move(link));
   });
 }
 

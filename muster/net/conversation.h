@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,6 +52,15 @@ class Conversation final : private LinkSink {
   LinkPeer peer() const;
 
  private:
+  // One who came when there was a peer already.
+  struct Latecomer final : LinkSink {
+    explicit Latecomer(std::unique_ptr<Link> the_link) : link(std::move(the_link)) {}
+    void on_up(Link&) override { link->close(); }
+    void on_message(wire::Frame&, Lane, std::size_t) override {}
+    void on_closed(Error) override { link.reset(); }
+    std::unique_ptr<Link> link;
+  };
+
   bool take_arrived();
   Error ended() const;
 
@@ -61,6 +71,7 @@ class Conversation final : private LinkSink {
   loop::Loop& loop_;
   Endpoint& endpoint_;
   std::unique_ptr<Link> link_;
+  std::list<Latecomer> late_;
   bool is_up_ = false;
   std::optional<Error> end_;
   std::vector<Buffer> arrived_;  // Guarded by the baton.

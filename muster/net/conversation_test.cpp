@@ -67,6 +67,27 @@ TEST(Conversation, AnswersEveryMessage) {
   EXPECT_EQ(answered, kRounds);
 }
 
+TEST(Conversation, StaysWithTheFirstWhoCame) {
+  const auto hub = drivers::make_inproc_hub();
+  Half far(hub);
+  Half first(hub);
+  Half second(hub);
+  const Address address = *Address::parse("inproc://talk");
+  ASSERT_TRUE(far.conversation->listen(std::span(&address, 1)));
+  DialOptions dial;
+  dial.named = {"inproc"};
+  ASSERT_TRUE(first.conversation->connect({address}, dial, first.deadline()));
+  ASSERT_TRUE(far.conversation->wait_until_up(far.deadline()));
+
+  ASSERT_TRUE(second.conversation->connect({address}, dial, second.deadline()));
+  EXPECT_EQ(second.conversation->receive(second.deadline()).error().code(), Code::unavailable);
+
+  ASSERT_TRUE(first.conversation->send(Buffer::copy_of("still here"), first.deadline()));
+  const Result<Buffer> body = far.conversation->receive(far.deadline());
+  ASSERT_TRUE(body) << body.error().describe();
+  EXPECT_EQ(body->text(), "still here");
+}
+
 TEST(Conversation, OneThatWasNotBegunSaysSo) {
   Half half(drivers::make_inproc_hub());
   EXPECT_EQ(half.conversation->send(Buffer::copy_of("x")).error().code(), Code::invalid);

@@ -14,14 +14,14 @@ class KeepAlive {
   enum class Verdict : std::uint8_t { fine, beat, lost };
 
   // Beats every `beat` unless something else was sent; loses the peer after
-  // `silence`. check() is to come about every tick(beat).
+  // `silence`. check() is to come about every tick().
   void start(Duration beat, Duration silence, TimePoint now) {
     beat_ = beat;
     silence_ = silence;
     last_check_ = last_heard_ = last_sent_ = now;
     was_heard_ = was_sent_ = false;
   }
-  static Duration tick(Duration beat) { return beat / 10; }
+  Duration tick() const { return beat_ / 10; }
 
   // Marks only: the data path asks for no time.
   void heard() { was_heard_ = true; }

@@ -15,6 +15,8 @@ namespace {
 
 // How long the other end may take to hang up after it was told to.
 constexpr Duration kHangUp = std::chrono::seconds(1);
+// A peer that wants to hear more often than this is not worth a processor.
+constexpr Duration kShortestBeat = std::chrono::milliseconds(10);
 
 bool is_hopeless(Code code) { return code == Code::invalid || code == Code::unsupported; }
 
@@ -167,9 +169,8 @@ void Link::become_up() {
   receive_window_.open(options.window);
   // Often enough for the peer, should it be less patient than we are.
   const Duration wanted = std::chrono::milliseconds(peer.silence_ms) * 5 / 14;
-  keep_alive_.start(
-      std::min(options.beat, std::max<Duration>(wanted, std::chrono::milliseconds(1))),
-      options.silence, shared_.loop.now());
+  keep_alive_.start(std::min(options.beat, std::max(wanted, kShortestBeat)), options.silence,
+                    shared_.loop.now());
   handshake_.reset();
   shared_.loop.stop(timer_);
   shared_.enlist(*this);
@@ -223,6 +224,8 @@ void Link::on_closed(Error why) {
   // Both wanted to leave, and the other end was faster.
   if (state_ == State::leaving && is_bye_said_ && is_bye_heard_) why = closed_here();
   const std::uint32_t unconfirmed = send_window_.unconfirmed();
+  // Whoever is told now may want to send, or close.
+  state_ = State::ending;
   connection_.reset();
   clear_connection();
   if (!was_up) return attempt_failed(std::move(why));
@@ -246,13 +249,15 @@ void Link::clear_connection() {
   control_.clear();
   lanes_.restart();
   send_window_.open(0);
-  receive_window_.open(0);
   last_offered_ = last_offer_seen_ = 0;
   const auto receiving = std::exchange(receiving_, {});
   for (const auto& one : receiving) {
     shared_.grants.withdraw(this, one->transfer.id());
     if (one->transfer.is_granted()) shared_.grants.finish(one->transfer.bytes());
+    // The user never gets it, and so is never done with it.
+    receive_window_.done(one->cost);
   }
+  receive_window_.open(0);
   if (!receiving.empty()) shared_.grant_more();
 }
 

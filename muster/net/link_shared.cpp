@@ -1,6 +1,7 @@
 #include "muster/net/link_shared.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "muster/wire/bytes.h"
@@ -23,7 +24,9 @@ Driver* LinkShared::driver(std::string_view scheme) const {
 }
 
 Introduction LinkShared::introduction() const {
-  const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(options.silence);
+  using std::chrono::milliseconds;
+  const auto silence =
+      std::min(std::chrono::duration_cast<milliseconds>(options.silence), milliseconds(UINT32_MAX));
   return {.id = options.id,
           .name = options.name,
           .versions = options.versions,
@@ -43,7 +46,9 @@ Result<Handshake> LinkShared::handshake(Handshake::Role role) const {
 void LinkShared::enlist(Link& link) {
   link.place_among_up_ = up.size();
   up.push_back(&link);
-  if (!timer.is_armed()) loop.start(timer, loop.now() + KeepAlive::tick(options.beat));
+  // The peer of this one may be less patient than those of the others.
+  const TimePoint first = loop.now() + link.keep_alive_.tick();
+  if (!timer.is_armed() || first < timer.due()) loop.start(timer, first);
 }
 
 void LinkShared::strike_off(Link& link) {
@@ -55,11 +60,13 @@ void LinkShared::strike_off(Link& link) {
 }
 
 void LinkShared::tick() {
-  if (up.empty()) return;
   const TimePoint now = loop.now();
-  loop.start(timer, now + KeepAlive::tick(options.beat));
-  // None of them goes while this runs: ends are told later.
-  for (Link* link : up) link->tick(now);
+  // By index: a sink may drop another link when it is asked for memory.
+  for (std::size_t i = 0; i < up.size(); ++i) up[i]->tick(now);
+  if (up.empty()) return;
+  const auto ticks =
+      std::views::transform(up, [](const Link* link) { return link->keep_alive_.tick(); });
+  loop.start(timer, now + std::ranges::min(ticks));
 }
 
 void LinkShared::grant_more() {

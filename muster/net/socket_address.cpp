@@ -4,11 +4,33 @@
 #include <utility>
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 
 namespace muster::net {
 namespace {
 
 constexpr std::uint8_t kLoopbackNet = 127;
+
+// Whether others reach this address; one of a single link would need its name too.
+bool is_of_use(const SocketAddress& address, int family) {
+  if (address.family() != family || address.is_loopback()) return false;
+  return family == AF_INET || !address.host().starts_with("fe80:");
+}
+
+// Empty if this host has none.
+std::string first_beyond_loopback(int family) {
+  std::string found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* entry = list; entry != nullptr && found.empty(); entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    const auto address = SocketAddress::from(entry->ifa_addr);
+    if (address && is_of_use(*address, family)) found = address->host();
+  }
+  freeifaddrs(list);
+  return found;
+}
 
 }  // namespace
 
@@ -62,6 +84,12 @@ bool SocketAddress::is_loopback() const {
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == kLoopbackNet);
 }
 
+bool SocketAddress::is_any() const {
+  if (family() == AF_INET) return any_.v4.sin_addr.s_addr == htonl(INADDR_ANY);
+  const in6_addr& v6 = any_.v6.sin6_addr;
+  return IN6_IS_ADDR_UNSPECIFIED(&v6);
+}
+
 std::uint16_t SocketAddress::port() const {
   return ntohs(family() == AF_INET ? any_.v4.sin_port : any_.v6.sin6_port);
 }
@@ -89,6 +117,16 @@ std::vector<SocketAddress> addresses_without_asking(const Address& address) {
   }
   if (const auto numeric = SocketAddress::parse(address.host, address.port)) return {*numeric};
   return {};
+}
+
+std::string host_to_tell(const SocketAddress& bound) {
+  if (!bound.is_any()) return bound.host();
+  const bool is_v4 = bound.family() == AF_INET;
+  std::string found = first_beyond_loopback(bound.family());
+  // Where IPv6 is all addresses, those of IPv4 are among them.
+  if (found.empty() && !is_v4) found = first_beyond_loopback(AF_INET);
+  if (found.empty()) return is_v4 ? "127.0.0.1" : "::1";
+  return found;
 }
 
 }  // namespace muster::net

@@ -26,6 +26,8 @@ class SocketAddress {
 
   // True for 127.0.0.0/8 and ::1, also where the former is written as IPv6.
   bool is_loopback() const;
+  // True for 0.0.0.0 and ::, which stand for all addresses of a host.
+  bool is_any() const;
   int family() const { return any_.generic.sa_family; }
   std::uint16_t port() const;
   std::string host() const;
@@ -51,5 +53,9 @@ class SocketAddress {
 // "localhost" and numeric addresses, for which nobody needs to be asked;
 // empty for other names.
 std::vector<SocketAddress> addresses_without_asking(const Address& address);
+
+// The host to tell others who are to reach a socket that is bound to `bound`: of one
+// that is bound to all addresses, the first that is not loopback, if there is one.
+std::string host_to_tell(const SocketAddress& bound);
 
 }  // namespace muster::net

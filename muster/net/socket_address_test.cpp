@@ -23,6 +23,18 @@ TEST(SocketAddress, KnowsLoopbackInAllItsForms) {
   }
 }
 
+TEST(SocketAddress, OfAllAddressesTellsOneThatOthersCanUse) {
+  EXPECT_EQ(host_to_tell(*SocketAddress::parse("10.0.0.7", 70)), "10.0.0.7");
+  EXPECT_EQ(host_to_tell(*SocketAddress::parse("127.0.0.1", 70)), "127.0.0.1");
+  for (const char* all : {"0.0.0.0", "::"}) {
+    const auto bound = SocketAddress::parse(all, 70);
+    ASSERT_TRUE(bound->is_any());
+    const auto told = SocketAddress::parse(host_to_tell(*bound), 70);
+    ASSERT_TRUE(told);
+    EXPECT_FALSE(told->is_any());
+  }
+}
+
 TEST(SocketAddress, ComparesHostAndPort) {
   const auto address = SocketAddress::parse("127.0.0.1", 7);
   EXPECT_EQ(address, SocketAddress::parse("127.0.0.1", 7));

@@ -182,7 +182,21 @@ void send_a_burst(Member& member) {
   }
 }
 
+// A farewell comes first where the other side holds bodies that were lent to it.
+bool has_farewell(int socket) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size);
+  while (type == SOCK_SEQPACKET) {
+    const auto message = drivers::shm::receive_message(socket);
+    if (!message || !*message || (*message)->size == 0) return false;
+    if (drivers::shm::is_farewell(**message)) return true;
+  }
+  return false;
+}
+
 bool is_hung_up_on(const std::vector<int>& sockets) {
+  if (std::ranges::any_of(sockets, has_farewell)) return true;
   std::vector<pollfd> polled;
   for (const int socket : sockets) polled.push_back({socket, POLLRDHUP, 0});
   if (poll(polled.data(), polled.size(), 0) <= 0) return false;
@@ -208,14 +222,16 @@ MUSTER_ROLE(scribbler) {
   const std::vector<int> bells = descriptors("anon_inode:[eventfd]");
   parent.pipe.write_line(scribbler.has_any() ? "scribbling" : "nothing to scribble on");
   const auto end = steady_clock::now() + kInTime;
-  while (steady_clock::now() < end && !is_hung_up_on(sockets)) {
+  bool is_dropped = false;
+  while (!is_dropped && steady_clock::now() < end) {
     scribbler.scribble();
     const std::uint64_t one = 1;
     for (const int bell : bells) {
       [[maybe_unused]] const ssize_t rung = write(bell, &one, sizeof one);
     }
+    is_dropped = is_hung_up_on(sockets);
   }
-  parent.pipe.write_line(is_hung_up_on(sockets) ? "dropped" : "kept");
+  parent.pipe.write_line(is_dropped ? "dropped" : "kept");
   std::quick_exit(0);  // Its own memory is a mess, too.
 }
 

@@ -38,6 +38,7 @@ bool InprocDock::poll() {
 }
 
 void InprocDock::close() {
+  const loop::Turn turn(loop_);
   loop_.remove(*this);
   {
     const std::lock_guard lock(mutex_);

@@ -13,7 +13,10 @@ namespace muster::drivers::internal {
 
 class InprocDock final : public loop::Poller {
  public:
-  explicit InprocDock(loop::Loop& loop) : loop_(loop) { loop_.add(*this); }
+  explicit InprocDock(loop::Loop& loop) : loop_(loop) {
+    const loop::Turn turn(loop_);
+    loop_.add(*this);
+  }
 
   // Runs what was pushed, and takes no more.
   void close();

@@ -44,6 +44,10 @@ class DirectOffer {
   // Resets `cell`, which outlives the offer.
   DirectOffer(DirectCell& cell, Buffer part);
 
+  // True if the reader has said where, and a piece is left to take.
+  bool can_help() const {
+    return cell_->target.load(std::memory_order_relaxed) != 0 && !is_exhausted();
+  }
   // Copies one piece if there is one to take. True if it did, or if the cell
   // is done with; the reader is to be rung after the last piece. An error
   // means that the peer's memory is out of reach.
@@ -64,6 +68,10 @@ class DirectFetch {
  public:
   DirectFetch(DirectCell& cell, std::uint64_t source, std::byte* target, std::uint64_t size);
 
+  // True if a piece is left to take.
+  bool can_fetch() const {
+    return cell_->taken.load(std::memory_order_relaxed) < piece_count(size_);
+  }
   // Copies one piece if there is one to take; false if not.
   Result<bool> fetch(pid_t writer);
   // All bytes are there, by whoever copied them.

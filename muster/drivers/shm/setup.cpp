@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -83,7 +84,11 @@ Result<std::optional<ReceivedMessage>> receive_message(int socket) {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0 && errno == ECONNRESET) {
+    // Told once, and before what the peer sent while it could.
+    size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  }
   if (size < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
       return std::optional<ReceivedMessage>();
@@ -101,10 +106,26 @@ Result<std::optional<ReceivedMessage>> receive_message(int socket) {
       received.descriptors[i] = Descriptor(descriptor);
     }
   }
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
     return Error(Code::invalid, "a set-up message is too long");
   }
+  // Most likely this process has none left; more than there should be are cut off too.
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    return Error(Code::overloaded, "descriptors were sent for which there is no room");
+  }
   return std::optional(std::move(received));
+}
+
+bool is_farewell(const ReceivedMessage& message) {
+  SegmentNotice notice;
+  if (message.size != sizeof notice) return false;
+  std::memcpy(&notice, message.bytes.data(), sizeof notice);
+  return notice.magic == kSetupMagic && notice.slot == kFarewell;
+}
+
+bool is_open(int socket) {
+  pollfd one{socket, POLLRDHUP, 0};
+  return ::poll(&one, 1, 0) == 0;
 }
 
 }  // namespace muster::drivers::shm

@@ -31,6 +31,10 @@ struct Setup {
 
 // Announces a segment of shared memory; its descriptor comes along. With a size of
 // zero and no descriptor: the segment of that slot is gone, and shall be unmapped.
+// With kFarewell in place of a slot: the writer has ended the link, and touches the
+// reader's memory no more but for the bodies that it still holds. It shuts the
+// socket down, in its direction, when it holds none.
+inline constexpr std::uint32_t kFarewell = UINT32_MAX;
 struct SegmentNotice {
   std::uint32_t magic = kSetupMagic;
   std::uint32_t slot = 0;
@@ -70,5 +74,11 @@ struct ReceivedMessage {
 };
 // Nothing if there is none now.
 Result<std::optional<ReceivedMessage>> receive_message(int socket);
+
+// True if `message` says that its writer has ended the link.
+bool is_farewell(const ReceivedMessage& message);
+
+// False once the other end has shut down its direction, closed, or died.
+bool is_open(int socket);
 
 }  // namespace muster::drivers::shm

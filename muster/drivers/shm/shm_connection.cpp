@@ -1,10 +1,12 @@
 #include "muster/drivers/shm/shm_connection.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "muster/base/crash_point.h"
 
@@ -12,6 +14,8 @@ namespace muster::drivers::shm {
 namespace {
 
 constexpr std::size_t kRingMemory = kRingHeaderSize + kRingCapacity;
+// At a ring whose writer has gone: more than it can hold.
+constexpr int kLastLooks = 1024;
 
 RingHeader& header_of(const Memory& memory) {
   return *std::launder(reinterpret_cast<RingHeader*>(memory.data()));
@@ -21,6 +25,22 @@ DirectCell& cell_of(const Memory& memory, std::uint32_t index) {
   static_assert(kDirectCellsOffset + kDirectCells * sizeof(DirectCell) <= kRingHeaderSize);
   return *std::launder(reinterpret_cast<DirectCell*>(memory.data() + kDirectCellsOffset) + index);
 }
+
+// Tells the peer, when it goes, that nothing of the peer's memory is held here any more.
+class Lifeline {
+ public:
+  explicit Lifeline(std::shared_ptr<const Descriptor> socket) : socket_(std::move(socket)) {}
+  ~Lifeline() {
+    // What a forked child lets go its parent may still hold.
+    if (getpid() == process_) shutdown(socket_->get(), SHUT_WR);
+  }
+  Lifeline(const Lifeline&) = delete;
+  Lifeline& operator=(const Lifeline&) = delete;
+
+ private:
+  std::shared_ptr<const Descriptor> socket_;
+  const pid_t process_ = getpid();
+};
 
 }  // namespace
 
@@ -76,6 +96,7 @@ Status ShmConnection::say_hello(std::uint32_t abilities) {
       send_message(socket_.get(), &setup, sizeof setup,
                    {own_.second.get(), hub_.door().descriptor(), hub_.loop().wake_descriptor()}));
   own_.second = Descriptor();
+  is_introduced_ = true;
   MUSTER_CRASH_POINT();
   return ok();
 }
@@ -123,7 +144,6 @@ ShmConnection::~ShmConnection() {
 
 // Ends all that the peer or another thread could still reach.
 void ShmConnection::let_go() {
-  releases_->close();
   if (is_watched_) hub_.loop().unwatch(socket_.get());
   is_watched_ = false;
   for (Offer& offer : offers_) offer.copy.withdraw();
@@ -135,13 +155,24 @@ void ShmConnection::let_go() {
     }
   }
   incoming_.clear();
-  holdings_.clear();
-  if (!endangered.empty() && socket_) {
-    // The peer closes its end once it hears of ours, and writes nothing after.
-    shutdown(socket_.get(), SHUT_WR);
-    hub_.bury(std::move(socket_), std::move(theirs_), std::move(endangered));
-  }
-  socket_ = Descriptor();
+  if (releases_) part_from_peer(std::move(endangered));
+}
+
+// Each side may hold bodies that lie in the other's memory, which must not be used
+// again before they are let go, though the link has ended.
+void ShmConnection::part_from_peer(std::vector<WritableBuffer> endangered) {
+  const std::shared_ptr<arena::ReleaseQueue> releases = std::exchange(releases_, nullptr);
+  releases->close();
+  auto socket = std::make_shared<const Descriptor>(std::move(socket_));
+  const SegmentNotice farewell{kSetupMagic, kFarewell, 0};
+  Status told = Error(Code::unavailable, "the peer has not heard of this side");
+  if (is_introduced_) told = send_message(socket->get(), &farewell, sizeof farewell, {});
+  if (!told && told.error().code() != Code::overloaded) return holdings_.clear();
+  // It must hear of the end, be it without knowing what is still held here.
+  if (!told) shutdown(socket->get(), SHUT_WR);
+  releases->keep(std::make_shared<const Lifeline>(socket));
+  if (endangered.empty() && holdings_.count() == 0) return;
+  hub_.bury({credentials_.pid, std::move(socket), std::move(endangered), std::move(holdings_)});
 }
 
 DirectCell& ShmConnection::own_cell(std::uint32_t index) const {
@@ -182,12 +213,18 @@ void ShmConnection::flush() {
 }
 
 void ShmConnection::on_ready(std::uint32_t) {
-  const Status read = read_notices();
-  if (read) return;
-  // What the peer published before it went is still ours.
-  while (reader_ && !has_ended_ && drain()) {
+  if (Status read = read_notices(); !read) {
+    peers_end_ = std::move(read).error();
+    follow_peer();
   }
-  fail(read.error());
+}
+
+// What the peer published before it went is still ours. One that goes on writing is
+// not followed for ever.
+void ShmConnection::follow_peer() {
+  for (int look = 0; look < kLastLooks && reader_ && !has_ended_ && drain(); ++look) {
+  }
+  fail(*peers_end_);
 }
 
 bool ShmConnection::poll() {
@@ -196,6 +233,7 @@ bool ShmConnection::poll() {
   if (reader_) busy = drain();
   if (!offers_.empty() && !has_ended_) busy |= help_with_offers();
   if (wanted_room_ != 0 && !has_ended_) tell_of_room();
+  if (peers_end_ && !has_ended_) follow_peer();
   return busy;
 }
 
@@ -212,6 +250,15 @@ bool ShmConnection::listen_by_bell() {
   // Waiting for the peer to finish a piece is not work: it rings when it has.
   if (!incoming_.empty()) return false;
   return reader_->has_more();
+}
+
+bool ShmConnection::has_left_over() {
+  if (has_ended_) return false;
+  for (const Incoming& incoming : incoming_) {
+    if (std::ranges::any_of(incoming.fetches, [](const auto& one) { return one.copy.can_fetch(); }))
+      return true;
+  }
+  return listen_by_bell();
 }
 
 void ShmConnection::publish_progress() {

@@ -49,6 +49,8 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   void listen_by_polling();
   // True if there is something already.
   bool listen_by_bell();
+  // True if there is something that nobody will ring for.
+  bool has_left_over();
   void publish_progress();
   std::uint32_t peer_processor() const;
   std::uint32_t slot() const { return slot_; }
@@ -111,6 +113,8 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   void flush() override;
   void fail(Error why);
   void let_go();
+  void part_from_peer(std::vector<WritableBuffer> endangered);
+  void follow_peer();
 
   DirectCell& own_cell(std::uint32_t index) const;
   DirectCell& peer_cell(std::uint32_t index) const;
@@ -121,6 +125,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   Credentials credentials_;
   std::uint32_t slot_ = 0;
   bool is_enrolled_ = false;
+  bool is_introduced_ = false;
   bool is_watched_ = false;
 
   std::pair<Memory, Descriptor> own_;  // Our ring; the descriptor until it was handed on.
@@ -136,7 +141,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   arena::Holdings holdings_;
   arena::SentSegments sent_;
   arena::ReceivedSegments received_;
-  std::shared_ptr<arena::ReleaseQueue> releases_;
+  std::shared_ptr<arena::ReleaseQueue> releases_;               // Until the end.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // For what was posted.
   std::vector<std::uint64_t> release_batch_;
 
@@ -146,8 +151,9 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   std::vector<std::uint32_t> free_cells_;
   std::deque<Incoming> incoming_;
 
-  std::size_t wanted_room_ = 0;  // A send() was refused for want of so much.
-  std::optional<Error> end_;     // How it ended, until the sink has heard.
+  std::size_t wanted_room_ = 0;     // A send() was refused for want of so much.
+  std::optional<Error> peers_end_;  // How the peer did, until we have read what it left us.
+  std::optional<Error> end_;        // How it ended, until the sink has heard.
   bool has_ended_ = false;
 };
 

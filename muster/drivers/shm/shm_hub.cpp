@@ -1,44 +1,86 @@
 #include "muster/drivers/shm/shm_hub.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "muster/base/id.h"
 #include "muster/drivers/shm/shm_connection.h"
 
 namespace muster::drivers::shm {
 
-// Memory that a peer may still write to.
+// Memory of ours that a peer may still use.
 class ShmHub::Grave final : public loop::FdHandler {
  public:
-  Grave(ShmHub& hub, Descriptor socket, Memory ring, std::vector<WritableBuffer> memory)
+  Grave(ShmHub& hub, Remains remains)
       : hub_(hub),
-        socket_(std::move(socket)),
-        ring_(std::move(ring)),
-        memory_(std::move(memory)),
-        is_watched_(hub.loop_.watch(socket_.get(), EPOLLIN | EPOLLRDHUP, *this).has_value()) {}
+        remains_(std::move(remains)),
+        process_(static_cast<int>(syscall(SYS_pidfd_open, remains_.pid, 0))) {
+    if (!process_ && errno == ESRCH) let_go();
+    if (!is_needed()) return;
+    is_watched_ = watch(socket());
+    is_process_watched_ = process_ && watch(process_.get());
+  }
   ~Grave() {
-    if (is_watched_) hub_.loop_.unwatch(socket_.get());
+    if (is_watched_) hub_.loop_.unwatch(socket());
+    if (is_process_watched_) hub_.loop_.unwatch(process_.get());
   }
 
   void on_ready(std::uint32_t) override {
-    for (;;) {
-      auto message = receive_message(socket_.get());
-      if (message && !*message) return;
-      if (!message || (*message)->size == 0) break;
+    listen();
+    if (!is_needed()) hub_.open(*this);
+  }
+
+  bool is_needed() const { return !remains_.endangered.empty() || remains_.lent.count() > 0; }
+
+  // The driver goes. A peer that is just writing says soon that it is done; else the
+  // memory is rather lost than used for something else.
+  void wait_for_writer() {
+    for (int look = 0; look < kLastLooks && !remains_.endangered.empty(); ++look) {
+      pollfd one{socket(), POLLIN | POLLRDHUP, 0};
+      ::poll(&one, 1, 1);
+      listen();
     }
-    std::erase_if(hub_.graves_, [this](const auto& grave) { return grave.get() == this; });
+    for (const WritableBuffer& memory : remains_.endangered) {
+      if (memory.owner() != nullptr) memory.owner()->retain();
+    }
   }
 
  private:
+  static constexpr int kLastLooks = 200;  // Of a millisecond each.
+
+  int socket() const { return remains_.socket->get(); }
+  bool watch(int descriptor) {
+    return hub_.loop_.watch(descriptor, EPOLLIN | EPOLLRDHUP, *this).has_value();
+  }
+
+  void listen() {
+    // A child that it has forked may hold the socket open.
+    pollfd process{process_.get(), POLLIN, 0};
+    if (process_ && ::poll(&process, 1, 0) > 0) return let_go();
+    for (;;) {
+      const auto message = receive_message(socket());
+      if (message && !*message) return;
+      if (!message || (*message)->size == 0) return let_go();
+      if (is_farewell(**message)) remains_.endangered.clear();
+    }
+  }
+  void let_go() {
+    remains_.endangered.clear();
+    remains_.lent.clear();
+  }
+
   ShmHub& hub_;
-  Descriptor socket_;
-  Memory ring_;
-  std::vector<WritableBuffer> memory_;
-  bool is_watched_;
+  Remains remains_;
+  Descriptor process_;
+  bool is_watched_ = false;
+  bool is_process_watched_ = false;
 };
 
 ShmHub::ShmHub(loop::Loop& loop, const ShmOptions& options) : loop_(loop), options_(options) {
@@ -57,6 +99,8 @@ Result<std::unique_ptr<ShmHub>> ShmHub::make(loop::Loop& loop, const ShmOptions&
 ShmHub::~ShmHub() {
   const loop::Turn turn(loop_);
   loop_.remove(*this);
+  loop_.forget(*this);
+  for (const auto& grave : graves_) grave->wait_for_writer();
   graves_.clear();
 }
 
@@ -90,16 +134,31 @@ void ShmHub::make_hot(ShmConnection& connection) {
 }
 
 void ShmHub::cool(ShmConnection& connection) {
-  // What comes between the last look and this is seen by the look that follows.
-  if (!connection.listen_by_bell()) return;
-  loop_.post([this, slot = connection.slot()] {
-    if (slot < by_slot_.size() && by_slot_[slot] != nullptr) by_slot_[slot]->poll();
-  });
+  // What came before it listens by its bell was not rung for.
+  connection.listen_by_bell();
+  if (!connection.has_left_over()) return;
+  left_over_.push_back(connection.slot());
+  loop_.flush_soon(*this);
 }
 
-void ShmHub::bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory) {
-  graves_.push_back(
-      std::make_unique<Grave>(*this, std::move(socket), std::move(ring), std::move(memory)));
+// Gives each one turn, and comes again soon: they must not keep the baton.
+void ShmHub::flush() {
+  for (const std::uint32_t slot : std::exchange(left_over_, {})) {
+    if (by_slot_[slot] != nullptr) by_slot_[slot]->poll();
+    ShmConnection* const connection = by_slot_[slot];  // If that has not ended it.
+    if (connection == nullptr || std::ranges::find(hot_, connection) != hot_.end()) continue;
+    if (connection->has_left_over()) left_over_.push_back(slot);
+  }
+  if (!left_over_.empty()) loop_.flush_soon(*this);
+}
+
+void ShmHub::bury(Remains remains) {
+  auto grave = std::make_unique<Grave>(*this, std::move(remains));
+  if (grave->is_needed()) graves_.push_back(std::move(grave));
+}
+
+void ShmHub::open(const Grave& grave) {
+  std::erase_if(graves_, [&](const auto& other) { return other.get() == &grave; });
 }
 
 bool ShmHub::poll() {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "muster/arena/arena.h"
+#include "muster/arena/holdings.h"
 #include "muster/base/buffer_pool.h"
 #include "muster/drivers/shm/door.h"
-#include "muster/drivers/shm/memory.h"
 #include "muster/drivers/shm/setup.h"
 #include "muster/drivers/shm/shm.h"
 
@@ -20,7 +20,7 @@ namespace muster::drivers::shm {
 
 class ShmConnection;
 
-class ShmHub final : public loop::Poller {
+class ShmHub final : public loop::Poller, private loop::Flusher {
  public:
   static Result<std::unique_ptr<ShmHub>> make(loop::Loop& loop, const ShmOptions& options);
   ~ShmHub();
@@ -38,9 +38,15 @@ class ShmHub final : public loop::Poller {
   // The link has ended: there is nothing to look at any more.
   void forget(ShmConnection& connection) { std::erase(hot_, &connection); }
 
-  // Keeps memory that the peer at the other end of `socket` may still write
-  // to, until the peer has closed its end.
-  void bury(Descriptor socket, Memory ring, std::vector<WritableBuffer> memory);
+  // What a peer may still do with our memory after its link has ended.
+  struct Remains {
+    pid_t pid;
+    std::shared_ptr<const Descriptor> socket;
+    std::vector<WritableBuffer> endangered;  // It may write there, until it has ended the link too.
+    arena::Holdings lent;                    // It may read there, until it shuts the socket down.
+  };
+  // Keeps them for as long as that.
+  void bury(Remains remains);
 
   // What we sent last woke its receiver, or found it awake.
   void has_woken_a_peer() { has_woken_ = true; }
@@ -68,6 +74,8 @@ class ShmHub final : public loop::Poller {
 
   ShmHub(loop::Loop& loop, const ShmOptions& options);
   void cool(ShmConnection& connection);
+  void flush() override;
+  void open(const Grave& grave);
 
   loop::Loop& loop_;
   ShmOptions options_;
@@ -77,8 +85,10 @@ class ShmHub final : public loop::Poller {
   Probe probe_;
   std::vector<ShmConnection*> by_slot_;
   std::vector<ShmConnection*> hot_;  // Last used last.
-  bool has_woken_ = false;           // Since we last thought of spinning,
-  std::uint32_t wakes_ = 0;          // and how often in a row.
+  // Links that are hot no more, with something that nobody will ring for.
+  std::vector<std::uint32_t> left_over_;
+  bool has_woken_ = false;   // Since we last thought of spinning,
+  std::uint32_t wakes_ = 0;  // and how often in a row.
   std::list<std::unique_ptr<Grave>> graves_;
 };
 

@@ -128,7 +128,7 @@ void ShmListener::admit(Guest& guest) {
 
 void ShmListener::welcome(Descriptor socket, const Credentials& credentials,
                           Result<std::optional<ReceivedMessage>> hello) {
-  if (!hello && hello.error().code() == Code::invalid) return refuse(hello.error());
+  if (!hello && hello.error().code() != Code::unavailable) return refuse(hello.error());
   if (!hello || (*hello)->size == 0) {
     return refuse(Error(Code::unavailable, "it went away without a word"));
   }

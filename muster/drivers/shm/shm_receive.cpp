@@ -115,6 +115,7 @@ Status ShmConnection::take_frame(std::span<const std::byte> body) {
   const std::size_t part_count = frame.parts.size();
   for (std::size_t i = 0; i < read_plans_.size(); ++i) {
     const PartPlan& plan = read_plans_[i];
+    if (has_ended_) return Error(Code::cancelled, "closed by who was asked for memory");
     if (plan.how == How::reference) {
       MUSTER_TRY(frame.parts[i], take_reference(plan));
     } else if (plan.how == How::direct) {
@@ -191,7 +192,7 @@ Result<Buffer> ShmConnection::take_reference(const PartPlan& plan) {
   std::shared_ptr<arena::Segment> segment = received_.find(plan.slot);
   if (segment == nullptr) {
     // Its descriptor was sent before this record, so it is there.
-    MUSTER_TRY_OK(read_notices());
+    if (Status read = read_notices(); !read) peers_end_ = std::move(read).error();
     segment = received_.find(plan.slot);
   }
   if (segment == nullptr) return Error(Code::invalid, "a body in a segment that never came");
@@ -207,6 +208,7 @@ Status ShmConnection::start_fetch(const PartPlan& plan, std::size_t part, Incomi
   WritableBuffer target =
       is_bundle ? hub_.pool().take(plan.size) : memory_for(incoming.frame.head, part, plan.size);
   if (target.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
+  if (has_ended_) return Error(Code::cancelled, "closed by who was asked for memory");
   std::byte* const data = target.data();
   incoming.fetches.push_back(
       {part, std::move(target), DirectFetch(peer_cell(plan.slot), plan.place, data, plan.size)});
@@ -234,8 +236,10 @@ Result<bool> ShmConnection::advance_incoming() {
 
 Status ShmConnection::deliver(Incoming incoming) {
   wire::Frame& frame = incoming.frame;
+  // Once the peer is gone, its number may be that of another, whose memory was read.
+  const bool is_peer_there = is_open(socket_.get());
   for (Incoming::Fetch& fetch : incoming.fetches) {
-    if (!fetch.copy.finish()) {
+    if (!fetch.copy.finish() || !is_peer_there) {
       return Error(Code::unavailable, "the peer closed the connection while a body was copied");
     }
     Buffer part = std::move(fetch.target).freeze();
@@ -266,7 +270,9 @@ Status ShmConnection::read_notices() {
   for (;;) {
     MUSTER_TRY(auto message, receive_message(socket_.get()));
     if (!message) return ok();
-    if (message->size == 0) return Error(Code::unavailable, "the peer closed or died");
+    if (message->size == 0 || is_farewell(*message)) {
+      return Error(Code::unavailable, "the peer closed or died");
+    }
     if (!reader_) {
       MUSTER_TRY_OK(take_hello(std::move(*message)));
       tell_abilities();

@@ -111,8 +111,13 @@ Status ShmConnection::plan(const wire::Frame& frame) {
     plan.size = part.size();
     if (part.size() >= net::kReferenceFrom && passes(part)) {
       Result<PartPlan> reference = plan_reference(part);
-      if (reference) plan = *reference;
-      if (!reference && reference.error().code() != Code::overloaded) return reference.error();
+      if (!reference) {
+        // Not copied instead: whoever receives it has set no memory aside.
+        wanted_room_ = 1;
+        hub_.make_hot(*this);
+        return reference.error();
+      }
+      plan = *reference;
     }
     if (plan.how == How::inside && part.size() >= net::kLargePart && part.size() <= kMostDirect &&
         (peer_abilities_ & kMayRead) != 0) {
@@ -253,6 +258,9 @@ bool ShmConnection::help_with_offers() {
   }
   if ((abilities_ & kMayWrite) == 0) return freed;
   for (Offer& offer : offers_) {
+    if (!offer.copy.can_help()) continue;
+    // Once the peer is gone, its number may be another process's.
+    if (!is_open(socket_.get())) return freed;
     const Result<bool> helped = offer.copy.help(credentials_.pid);
     if (!helped) {
       fail(helped.error());

@@ -80,5 +80,121 @@ INSTANTIATE_TEST_SUITE_P(Shm, ShmSegments,
                              },
                              fresh, Sides::apart)));
 
+// The links end, but what came by them stays.
+class ShmLastingBodies : public DriverSuite {
+ protected:
+  Buffer body(End& end, std::size_t size, std::uint64_t seed) {
+    const loop::Turn turn(end.loop());
+    WritableBuffer memory = *rig->near().driver.allocate(size);
+    fill(memory.bytes(), seed);
+    return std::move(memory).freeze();
+  }
+};
+
+TEST_P(ShmLastingBodies, AreNotOverwrittenThoughTheirSenderHasEndedTheLink) {
+  constexpr std::size_t kSize = std::size_t{1} << 20;
+  Host& host = listen();
+  auto [near, far] = connect(host);
+  const std::byte* place = nullptr;
+  {
+    wire::Frame frame;
+    frame.head.resize(8);
+    frame.parts.push_back(body(near, kSize, 1));
+    place = frame.parts[0].data();
+    ASSERT_TRUE(near.send(frame));
+  }
+  ASSERT_TRUE(run_until([&end = far] { return end.has_frames(); }));
+  std::vector<wire::Frame> kept = far.take_frames();
+  near.close();
+  ASSERT_TRUE(run_until([&to = near, &from = far] { return to.is_closed() && from.is_closed(); }));
+  near.drop();
+  far.drop();
+
+  const Buffer next = body(near, kSize, 2);
+  EXPECT_NE(next.data(), place);
+  EXPECT_TRUE(matches(kept[0].parts[0].bytes(), 1));
+
+  kept.clear();
+  EXPECT_TRUE(run_until([&] { return body(near, kSize, 3).data() == place; }))
+      << "it is free again once the receiver has let it go";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmLastingBodies,
+                         ::testing::Values(make_subject("shm", shm, fresh),
+                                           make_subject("shm_apart", shm, fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
+class ShmCrowd : public DriverSuite {};
+
+// More links than are looked at without being rung, and more frames on each than
+// are read at one look.
+TEST_P(ShmCrowd, LeavesNothingUnread) {
+  constexpr std::size_t kLinks = 24;
+  constexpr std::size_t kFrames = 300;
+  Host& host = listen([](End& end) { end.take = [](wire::Frame&) {}; });
+  std::vector<End*> ends;
+  for (std::size_t i = 0; i < kLinks; ++i) ends.push_back(&connect(host).first);
+  rig->set_far_reading(false);
+  {
+    const loop::Turn turn(rig->near().loop);
+    for (End* end : ends) {
+      for (std::size_t i = 0; i < kFrames; ++i) ASSERT_TRUE(end->send(make_frame({8, {16}}, i)));
+    }
+  }
+  rig->set_far_reading(true);
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    ASSERT_TRUE(run_until([&end = host.end(i)] { return end.frame_count() == kFrames; }))
+        << "link " << i << " has got " << host.end(i).frame_count();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmCrowd,
+                         ::testing::Values(make_subject("shm_apart", shm, fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
+class ShmManySegments : public DriverSuite {};
+
+// More than the socket has room for that they are announced on.
+TEST_P(ShmManySegments, AreAnnouncedOneAfterTheOtherAndNothingIsCopied) {
+  constexpr std::size_t kCount = 350;
+  constexpr std::size_t kSize = std::size_t{100} << 10;
+  std::size_t arrived = 0;
+  std::size_t good = 0;
+  Host& host = listen([&](End& end) {
+    end.take = [&](wire::Frame& frame) {
+      good += matches(frame.parts[0].bytes(), arrived) ? 1 : 0;
+      ++arrived;
+    };
+  });
+  auto [near, far] = connect(host);
+  Stream stream(near, kCount, [&](std::size_t index) {
+    WritableBuffer memory = *rig->near().driver.allocate(kSize);
+    fill(memory.bytes(), index);
+    wire::Frame frame;
+    frame.head.resize(8);
+    frame.parts.push_back(std::move(memory).freeze());
+    return frame;
+  });
+  {
+    // Nobody reads meanwhile.
+    const loop::Turn turn(near.loop());
+    stream.start();
+  }
+  ASSERT_TRUE(run_until([&] { return far.frame_count() == kCount; }));
+  EXPECT_EQ(good, kCount);
+  EXPECT_EQ(far.place_count(), 0U) << "all of them went by reference";
+  EXPECT_GT(stream.overloads(), 0) << "the test wants the socket to be full";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmManySegments,
+                         ::testing::Values(make_subject(
+                             "shm_of_small_segments",
+                             [](loop::Loop& loop) {
+                               drivers::ShmOptions options;
+                               options.arena.segment_size = std::size_t{128} << 10;
+                               return *drivers::make_shm_driver(loop, options);
+                             },
+                             fresh)));
+
 }  // namespace
 }  // namespace muster::net::testing

@@ -20,7 +20,8 @@
 namespace muster::drivers {
 
 struct TcpOptions {
-  // The host that listeners tell others, where it is not the one they bind.
+  // The host that listeners tell others. Empty: the one they bind or, if that is
+  // all addresses, the first of this host that is not loopback.
   std::string advertised_host = {};
   // How long a dial may take in all, looking up the name included.
   Duration connect_timeout = std::chrono::seconds(5);

@@ -82,8 +82,10 @@ Result<std::unique_ptr<net::Listener>> TcpListener::open(TcpShared& shared,
   if (!encrypted) return encrypted.error().during(attempt());
   Result<int> socket = bind_in_range(address);
   if (!socket) return std::move(socket).error().during(attempt());
-  net::Address told = SocketAddress::of_local(*socket)->address();
-  if (!shared.options.advertised_host.empty()) told.host = shared.options.advertised_host;
+  const SocketAddress bound = *SocketAddress::of_local(*socket);
+  net::Address told = bound.address();
+  told.host = shared.options.advertised_host;
+  if (told.host.empty()) told.host = net::host_to_tell(bound);
   // Whatever its host is called elsewhere.
   if (*encrypted) told.options = "tls=on";
   auto listener = std::make_unique<TcpListener>(shared, *socket, std::move(told), *encrypted,

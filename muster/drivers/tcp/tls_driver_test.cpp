@@ -33,6 +33,13 @@ TEST_F(Tls, AnyAddressWillDoAndSaysThatItIsEncrypted) {
   EXPECT_TRUE(accepted.back().connection->peer().is_same_host);
 }
 
+TEST_F(Tls, WhoListensAtAllAddressesTellsOneThatCanBeDialed) {
+  const net::Address address = listen(knowing({token(1)}), "tcp://0.0.0.0:0");
+  EXPECT_NE(address.host, "0.0.0.0");
+  dial(address, knowing({token(1)}));
+  expect_welcome();
+}
+
 TEST_F(Tls, AWrongTokenIsRefusedAtOnce) {
   dial(listen(knowing({token(1)})), knowing({token(1, 77)}));
   expect_refused("TLS handshake", "the peer refused");

@@ -38,7 +38,8 @@ struct ZmqOptions {
   // A program gets them from net::find_tokens(). Without them nothing is
   // encrypted, and so nothing leaves loopback.
   std::shared_ptr<net::TokenSource> tokens = nullptr;
-  // The host that listeners tell others, where it is not the one they bind.
+  // The host that listeners tell others. Empty: the one they bind or, if that is
+  // all addresses, the first of this host that is not loopback.
   std::string advertised_host = {};
   // How long looking up a name, and then each attempt to connect, may take.
   Duration connect_timeout = std::chrono::seconds(5);

@@ -82,7 +82,8 @@ Result<std::unique_ptr<net::Listener>> ZmqListener::open(ZmqShared& shared,
     plan->second_port = net::SocketAddress::of_local(made->ports_[1].socket.get())->port();
   }
   made->address_ = bound.address("zmq");
-  if (!shared.options.advertised_host.empty()) made->address_.host = shared.options.advertised_host;
+  made->address_.host = shared.options.advertised_host;
+  if (made->address_.host.empty()) made->address_.host = net::host_to_tell(bound);
   made->address_.options = options_of(*plan);
   if (plan->is_encrypted) {
     made->refresh();

@@ -1,6 +1,7 @@
 // Pressure: full queues, a peer that stops reading, a crowd of connections.
 
 #include <algorithm>
+#include <utility>
 
 #include "muster/net/testing/driver_suite.h"
 
@@ -130,6 +131,31 @@ TEST_P(DriverSuite, ACrowdOfConnectionsStaysApart) {
   for (End* end : ends) end->close();
   EXPECT_TRUE(run_until(
       [&] { return std::ranges::all_of(ends, [](End* end) { return end->is_closed(); }); }));
+}
+
+// More of them than any driver keeps an eye on, and nothing comes after.
+TEST_P(DriverSuite, BurstsOnManyConnectionsArriveWhole) {
+  const ShapeOf shape = [](std::size_t) { return Shape{16, {40}}; };
+  Host& host = listen([&](End& end) { expect_frames(end, shape, 0); });
+  std::vector<std::pair<End*, End*>> pairs;
+  for (int i = 0; i < 12; ++i) {
+    auto [near, far] = connect(host);
+    pairs.emplace_back(&near, &far);
+  }
+
+  std::vector<std::size_t> fitted;
+  {
+    const loop::Turn turn(pairs.front().first->loop());
+    for (const auto& [near, far] : pairs) {
+      fitted.push_back(fill_queue(*near, frames_of(shape, 0), 300));
+    }
+  }
+
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    End& far = *pairs[i].second;
+    EXPECT_TRUE(run_until([&] { return far.frame_count() == fitted[i]; }))
+        << far.frame_count() << " of " << fitted[i] << " on connection " << i;
+  }
 }
 
 }  // namespace muster::net::testing

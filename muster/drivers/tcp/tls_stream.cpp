@@ -148,11 +148,23 @@ bool TlsStream::encrypt(std::span<const iovec> from, std::size_t skipped) {
     std::size_t written = 0;
     if (SSL_write_ex(session_.get(), next.data(), next.size(), &written) != 1) {
       failure_ = why_lost();
+      wire_.flush();  // What was gathered is not for the next stream.
       return false;
     }
     ahead_ += written;
+    count_records(written);
   }
   return true;
+}
+
+// What is written next goes with a new key, and tells the peer so. The kernel, where
+// it encrypts, has been given its key for good.
+void TlsStream::count_records(std::size_t bytes) {
+  records_ += (bytes + kRecord - 1) / kRecord;
+  if (records_ < context_.options().records_per_key) return;
+  records_ = 0;
+  if (BIO_get_ktls_send(SSL_get_wbio(session_.get()))) return;
+  SSL_key_update(session_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
 }
 
 Error TlsStream::why_lost() const {

@@ -2,6 +2,7 @@
 
 #include "muster/drivers/tcp/testing/certificates.h"
 #include "muster/drivers/tcp/testing/tls_pair.h"
+#include "muster/drivers/tcp/testing/wire_bytes.h"
 #include "muster/drivers/tcp/tls_identity.h"
 
 namespace muster::drivers {
@@ -164,6 +165,31 @@ TEST_F(Tls, BothEndsTakeUpNewKeysWithoutLosingAnything) {
   options.records_per_key = 2;
   dial(listen(options), options);
   expect_welcome();
+}
+
+TEST_F(Tls, WhatThePeerSentBeforeItWentComesBeforeTheEnd) {
+  const std::uint16_t port = listen(knowing({token(1)})).port;
+  {
+    RawTls raw(connect_raw(port), false);
+    raw.offer(TlsIdentity{1, {7, 7}}.to_text(), tcp::tls_key(token(1)), kSuite);
+    ASSERT_TRUE(pump([&] { return raw.is_done; }, [&] { raw.step(); }));
+    for (int i = 0; i < 10; ++i) loop->run_ready();
+    const std::vector<std::byte> said =
+        tcp::testing::on_the_wire(net::testing::make_frame({8, {100}}, 3));
+    ASSERT_EQ(SSL_write(raw.session.get(), said.data(), static_cast<int>(said.size())),
+              static_cast<int>(said.size()));
+  }
+  // The first is answered by a reset, the next finds the connection broken, and nobody
+  // has looked whether there is anything to read.
+  tcp::testing::Recorder& recorder = accepted.back();
+  for (int i = 0; i < 3; ++i) {
+    const loop::Turn turn(*loop);
+    wire::Frame frame = net::testing::make_frame({8, {100}}, 4);
+    static_cast<void>(recorder.connection->send(frame));
+  }
+  ASSERT_TRUE(pump([&] { return recorder.why.has_value(); }));
+  ASSERT_EQ(recorder.frames.size(), 1U);
+  EXPECT_TRUE(net::testing::is_frame(recorder.frames[0], {8, {100}}, 3));
 }
 
 TEST_F(Tls, AnOlderTlsIsRefusedByEitherEnd) {

@@ -68,7 +68,7 @@ void forget_errors() {
 }  // namespace
 
 Transfer TlsStream::read(std::span<const iovec> into) {
-  if (failure_) return {Transfer::State::failed, 0};
+  if (failure_ && !may_still_read_) return {Transfer::State::failed, 0};
   if (has_ended_) return {Transfer::State::ended, 0};
   forget_errors();
   wire_.start_reading();
@@ -93,9 +93,10 @@ Transfer TlsStream::read(std::span<const iovec> into) {
         has_ended_ = true;
       } else if (kind != SSL_ERROR_WANT_READ && kind != SSL_ERROR_WANT_WRITE) {
         failure_ = why_lost();
+        may_still_read_ = false;
       }
       if (moved > 0) return {Transfer::State::moved, moved};
-      if (failure_) return {Transfer::State::failed, 0};
+      if (failure_ && !may_still_read_) return {Transfer::State::failed, 0};
       return {has_ended_ ? Transfer::State::ended : Transfer::State::blocked, 0};
     }
   }
@@ -117,6 +118,7 @@ Transfer TlsStream::write(std::span<const iovec> from) {
   for (;;) {
     if (!wire_.flush()) {
       failure_ = why_lost();
+      may_still_read_ = true;
       return {Transfer::State::failed, 0};
     }
     if (wire_.has_unsent()) break;

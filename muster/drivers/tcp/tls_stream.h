@@ -79,6 +79,7 @@ class TlsStream final : public Stream {
   int batches_ = 0;            // That were encrypted, up to as many as count.
   std::uint64_t records_ = 0;  // That this key has encrypted.
   std::optional<Error> failure_;
+  bool may_still_read_ = false;  // It failed, but for what the peer sent before.
   bool is_open_ = false;
   bool was_filled_ = false;  // The last read: there may be more without asking the socket.
   bool has_ended_ = false;

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/muster/between.h"
 #include "apps/muster/commands.h"
@@ -65,7 +66,7 @@ std::string to_table(const std::vector<Measurement>& rows) {
   return text;
 }
 
-std::string to_json(const std::vector<Measurement>& rows) {
+std::string rows_to_json(const std::vector<Measurement>& rows) {
   std::string text = "[";
   for (const Measurement& row : rows) {
     text += fmt::format(
@@ -76,14 +77,33 @@ std::string to_json(const std::vector<Measurement>& rows) {
   return text + "]\n";
 }
 
+void list_drivers() {
+  for (const std::string& scheme : all_schemes()) {
+    fmt::print("{:<8}{}\n", scheme, reach_of(scheme));
+  }
+  for (const std::string& missing : missing_drivers()) fmt::print("no {}\n", missing);
+  if (const std::vector<std::string> known = fabrics(); !known.empty()) {
+    fmt::print("ucx, when named, over {}\n", fmt::join(known, ", "));
+  }
+}
+
+void list_drivers_as_json() {
+  wire::Value::List drivers;
+  for (const std::string& scheme : all_schemes()) {
+    drivers.push_back(wire::Value::Map{{"driver", scheme}, {"use", reach_of(scheme)}});
+  }
+  const auto to_list = [](const std::vector<std::string>& texts) {
+    return wire::Value::List(texts.begin(), texts.end());
+  };
+  fmt::print("{}\n", to_json(wire::Value(wire::Value::Map{{"drivers", std::move(drivers)},
+                                                          {"missing", to_list(missing_drivers())},
+                                                          {"fabrics", to_list(fabrics())}})));
+}
+
 Status run(const Options& options) {
   if (!options.between.empty()) return explain_choice(options);
   if (!options.measure) {
-    for (const std::string& scheme : all_schemes()) {
-      fmt::print("{:<8}{}\n", scheme, reach_of(scheme));
-    }
-    for (const std::string& missing : missing_drivers()) fmt::print("no {}\n", missing);
-    for (const std::string& note : notes()) fmt::print("{}\n", note);
+    options.json ? list_drivers_as_json() : list_drivers();
     return ok();
   }
   std::vector<Measurement> rows;
@@ -92,7 +112,7 @@ Status run(const Options& options) {
     if (!row) return row.error().during("measure " + scheme);
     rows.push_back(*row);
   }
-  fmt::print("{}", options.json ? to_json(rows) : to_table(rows));
+  fmt::print("{}", options.json ? rows_to_json(rows) : to_table(rows));
   return ok();
 }
 
@@ -106,7 +126,7 @@ void add_doctor(CLI::App& app, Exit& exit) {
                   "Two components, each by its addresses, separated by commas: which driver they "
                   "would use, and why")
       ->expected(2);
-  cmd->add_flag("--json", options->json, "Print figures for scripts");
+  cmd->add_flag("--json", options->json, "Print it for scripts");
   cmd->callback([options, &exit] { exit.with(run(*options)); });
 }
 

@@ -16,6 +16,9 @@
 namespace muster::app {
 namespace {
 
+// Of --keep-old, in seconds: a century.
+constexpr std::uint64_t kLongest = std::uint64_t{36'525} * 86'400;
+
 struct Options {
   std::string file;
   std::uint64_t keep_old_s = 0;
@@ -66,7 +69,8 @@ void add_token(CLI::App& app, Exit& exit) {
                    "How long the one before is still accepted, such as 90s, 30m, 24h, 7d")
       ->transform(CLI::AsNumberWithUnit(
           std::map<std::string, std::uint64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}},
-          CLI::AsNumberWithUnit::CASE_SENSITIVE));
+          CLI::AsNumberWithUnit::CASE_SENSITIVE))
+      ->check(CLI::Range(std::uint64_t{0}, kLongest));
   auto* shown = token->add_subcommand("show", "Print the token, for a machine that shall join");
   for (auto* cmd : {made, shown}) {
     cmd->add_option("--file", options->file, "The token file, if not the user's own");

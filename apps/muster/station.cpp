@@ -33,20 +33,18 @@ std::vector<std::string> schemes() {
   return found;
 }
 
-std::vector<std::string> notes() {
-  const Result<std::vector<std::string>> fabrics = drivers::ucx_fabrics();
-  if (!fabrics) return {"ucx: " + fabrics.error().message()};
-  std::string note = "ucx, when named, over";
-  for (const std::string& fabric : *fabrics) {
-    note += (&fabric == &fabrics->front() ? " " : ", ") + fabric;
-  }
-  return {note};
+std::vector<std::string> fabrics() {
+  auto found = drivers::ucx_fabrics();
+  return found ? *std::move(found) : std::vector<std::string>();
 }
 
 std::vector<std::string> missing_drivers() {
   std::vector<std::string> missing;
   if (const Status zmq = drivers::check_zmq(); !zmq) {
     missing.push_back("zmq: " + zmq.error().message());
+  }
+  if (const auto ucx = drivers::ucx_fabrics(); !ucx) {
+    missing.push_back("ucx: " + ucx.error().message());
   }
   return missing;
 }

@@ -41,8 +41,7 @@ class Station {
 std::vector<std::string> schemes();
 // Those that it lacks, each with what to install.
 std::vector<std::string> missing_drivers();
-
-// What else there is to say of them, a line each: fabrics, and what is missing.
-std::vector<std::string> notes();
+// What ucx finds here, if there is ucx.
+std::vector<std::string> fabrics();
 
 }  // namespace muster::app

@@ -61,5 +61,13 @@ TEST(RateLimit, LetsOneThroughPerPeriodAndCountsTheRest) {
   EXPECT_EQ(limit.admit(1000), 2);
 }
 
+TEST(RateLimit, IsNotHeldUpByAClockThatIsSetBack) {
+  log::RateLimit limit;
+  EXPECT_EQ(limit.admit(1'000'000), 0);
+  EXPECT_LT(limit.admit(1'000'001), 0);
+  EXPECT_EQ(limit.admit(5000), 1);
+  EXPECT_LT(limit.admit(5999), 0);
+}
+
 }  // namespace
 }  // namespace muster

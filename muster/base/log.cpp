@@ -100,7 +100,7 @@ void to(Level level, std::function<void(Level, std::string_view)> sink) {
 }
 
 int RateLimit::admit(std::int64_t now_ms, std::int64_t period_ms) {
-  if (now_ms < next_ms_) {
+  if (now_ms < next_ms_ && next_ms_ - now_ms <= period_ms) {
     ++held_back_;
     return -1;
   }

@@ -35,7 +35,8 @@ void to(Level level, std::function<void(Level, std::string_view)> sink);
 class RateLimit {
  public:
   // How many lines were held back since the last one that went through;
-  // negative if this one is to be held back too.
+  // negative if this one is to be held back too. A clock that was set back holds
+  // nothing back for longer than a period.
   int admit(std::int64_t now_ms, std::int64_t period_ms = 1000);
 
  private:

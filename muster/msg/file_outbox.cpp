@@ -31,12 +31,17 @@ StoreWriter record_of(const StoredMessage& stored) {
   return writer;
 }
 
+// What a time of day can be.
+constexpr auto kFirst = std::chrono::ceil<milliseconds>(system_clock::duration::min());
+constexpr auto kLast = std::chrono::floor<milliseconds>(system_clock::duration::max());
+
 // None if the record is damaged.
 std::optional<StoredMessage> read_stored(StoreReader& reader) {
   StoredMessage stored;
   stored.destination = reader.text();
-  if (const auto since = reader.number<std::int64_t>(); since != 0) {
-    stored.deadline = system_clock::time_point(milliseconds(since));
+  if (const auto since = milliseconds(reader.number<std::int64_t>()); since.count() != 0) {
+    if (since < kFirst || since > kLast) return std::nullopt;
+    stored.deadline = system_clock::time_point(since);
   }
   std::optional<OutgoingMessage> message = internal::read_message(reader);
   if (!message) return std::nullopt;
@@ -53,10 +58,12 @@ Result<std::unique_ptr<FileOutbox>> FileOutbox::open(const std::string& path,
   std::unique_ptr<FileOutbox> outbox(new FileOutbox(options));
   const auto on_record = [&](std::span<const std::byte> record) -> Status {
     StoreReader reader(record);
-    if (reader.number<std::uint8_t>() == number_of(OutboxRecord::removed)) {
+    const auto kind = reader.number<std::uint8_t>();
+    if (kind == number_of(OutboxRecord::removed)) {
       while (!reader.empty()) outbox->sizes_.erase(reader.id());
-      return ok();
+      return reader.is_whole() ? ok() : Status(kDamagedOutbox);
     }
+    if (kind != number_of(OutboxRecord::added)) return kDamagedOutbox;
     std::optional<StoredMessage> stored = read_stored(reader);
     if (!stored) return kDamagedOutbox;
     outbox->sizes_.emplace(stored->message.head.message, record.size());

@@ -211,6 +211,25 @@ TEST(Endpoint, TheHandshakesDeadlineEndsAStrangerThatSaysNothing) {
   EXPECT_TRUE(rogue.end().is_closed());
 }
 
+TEST(Endpoint, AStrangerThatWasRefusedAndGoesOnTalkingIsDroppedAtOnce) {
+  SimRig rig;
+  Party party(rig.far());
+  party.listen(kThere);
+  Rogue rogue(rig);
+  rogue.say({.version = kHandshakeVersion, .kind = Kind::proof});
+  const auto strangers = [&] {
+    const loop::Turn turn(party.loop());
+    return party.endpoint().strangers();
+  };
+  EXPECT_EQ(rogue.end().take_frames().size(), 1U) << "it is told why";
+  ASSERT_EQ(strangers(), 1U) << "and may read it";
+
+  rogue.say({.version = kHandshakeVersion, .kind = Kind::proof});
+
+  EXPECT_EQ(strangers(), 0U);
+  EXPECT_TRUE(rogue.end().is_closed());
+}
+
 TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
   struct Wrong {
     const char* what;

@@ -86,10 +86,7 @@ void Link::on_timer() {
                .during("close the link"));
       break;
     case State::refusing:
-    case State::left:
-      state_ = State::ending;
-      connection_->close();
-      break;
+    case State::left: hang_up(); break;
     case State::waiting: is_closing_ ? finish(closed_here()) : dial_next(); break;
     default: break;
   }
@@ -125,6 +122,9 @@ void Link::say(Handshake::Message message) {
 }
 
 void Link::shake_hands(wire::Frame& frame) {
+  // Whoever was refused has nothing more to say. One who goes on, as fast as it can,
+  // would be read for as long as it may stay.
+  if (state_ == State::refusing) return hang_up();
   if (state_ != State::connecting) return;
   LinkHead head;
   if (!read_link_head(frame.head, kHandshakeVersion, head)) {
@@ -206,12 +206,16 @@ void Link::close() {
   }
 }
 
-void Link::fail(Error why) {
-  if (state_ == State::ending) return;
-  why_ = std::move(why);
+void Link::hang_up() {
   state_ = State::ending;
   shared_.loop.stop(timer_);
   connection_->close();
+}
+
+void Link::fail(Error why) {
+  if (state_ == State::ending) return;
+  why_ = std::move(why);
+  hang_up();
 }
 
 void Link::protocol_error(const Error& why) {

@@ -189,7 +189,8 @@ class Link final : private Sink, private loop::Flusher {
   void lost(Error why);
   void retry_later(const Error& why);
   void finish(Error why);
-  // Ends the connection because of `why`.
+  // Ends the connection, the second because of `why`.
+  void hang_up();
   void fail(Error why);
   void protocol_error(const Error& why);
   bool is_established() const {

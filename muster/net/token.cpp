@@ -63,6 +63,17 @@ std::string Token::reveal() const {
   return text + "-" + checksum(text);
 }
 
+bool Token::is_like(std::string_view text) {
+  text = trimmed(text);
+  if (!text.starts_with(kPrefix)) return false;
+  const std::size_t secret_at =
+      std::min(text.find_first_not_of("0123456789", kPrefix.size()), text.size());
+  const std::string_view secret = text.substr(std::min(secret_at + 1, text.size()));
+  const std::size_t digits =
+      std::min(secret.find_first_not_of("0123456789abcdefABCDEF"), secret.size());
+  return digits >= kCheckDigits;
+}
+
 Result<Token> Token::parse(std::string_view text) {
   text = trimmed(text);
   if (!text.starts_with(kPrefix)) {

@@ -35,6 +35,9 @@ struct Token {
   // wrong, and nothing of the text itself.
   static Result<Token> parse(std::string_view text);
 
+  // Whether whoever reads `text` may learn of a token from it, whole or not.
+  static bool is_like(std::string_view text);
+
   // The text form, with a checksum: whoever sees it is a member. Not for logs,
   // errors or command lines.
   std::string reveal() const;

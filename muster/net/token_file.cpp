@@ -145,6 +145,13 @@ Result<TokenList> read_list(const std::string& path) {
   return parse_token_list(std::string_view(text).substr(0, size));
 }
 
+// A link stays one: what it leads to is replaced, for all who read it there.
+std::string resolved(const std::string& path) {
+  std::error_code none;
+  const std::filesystem::path target = std::filesystem::canonical(path, none);
+  return none ? path : target.string();
+}
+
 Result<TokenList> rotate(const std::string& path, std::chrono::seconds keep_old, UnixTime now) {
   MUSTER_TRY_OK(make_folder(folder_of(path)));
   // Two who replace it at once would lose one of the generations.
@@ -185,7 +192,7 @@ Result<TokenList> read_or_make_token_file(const std::string& path) {
 
 Result<TokenList> rotate_token_file(const std::string& path, std::chrono::seconds keep_old,
                                     UnixTime now) {
-  return named(path, rotate(path, keep_old, now));
+  return named(path, rotate(resolved(path), keep_old, now));
 }
 
 }  // namespace muster::net

@@ -136,6 +136,28 @@ TEST_F(TokenFile, RotationWithoutGraceForgetsTheOldAtOnce) {
   EXPECT_EQ(rotate_token_file(path, seconds(0))->size(), 1U);
 }
 
+TEST_F(TokenFile, RotationGoesToWhereALinkLeads) {
+  const std::string other = folder + "/shared/token";
+  ASSERT_TRUE(read_or_make_token_file(other));
+  std::filesystem::create_directories(folder + "/config/muster");
+  std::filesystem::create_symlink(other, path);
+
+  const Result<TokenList> rotated = rotate_token_file(path, hours(1));
+
+  ASSERT_TRUE(rotated) << rotated.error().describe();
+  EXPECT_EQ(*read_token_file(other), *rotated) << "others read it there";
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+}
+
+TEST_F(TokenList_, MayKeepTheOldForAsLongAsTimeCounts) {
+  const TokenList list{{Token::random(1)}};
+  const TokenList rotated = rotate_tokens(list, Token::random(2), 100, seconds::max());
+
+  ASSERT_EQ(rotated.size(), 2U);
+  EXPECT_EQ(*parse_token_list(reveal_token_list(rotated)), rotated);
+  EXPECT_EQ(rotate_tokens(list, Token::random(2), 100, seconds(-1)).size(), 1U);
+}
+
 TEST_F(TokenList_, NeverKeepsAGenerationLongerThanItWasPromisedNorMoreThanTheLimit) {
   TokenList list{{Token::random(1)}};
   list = rotate_tokens(list, Token::random(2), 100, seconds(50));
@@ -198,6 +220,24 @@ TEST_F(TokenSearch, AnOptionGoesBeforeTheEnvironmentAndThatBeforeTheUsersFile) {
 
   ASSERT_TRUE(find_tokens({}, environment({{"XDG_CONFIG_HOME", folder + "/config"}})));
   EXPECT_EQ(mode(path), 0600) << "made on first use";
+}
+
+// A slip of the hand, and paths stand in errors.
+TEST_F(TokenSearch, ATokenInPlaceOfAPathIsNotTold) {
+  const std::string token = Token::random(7).reveal();
+  for (const std::string& said : {token, " " + token + "\n", token.substr(0, token.size() / 2)}) {
+    for (const auto& found : {find_tokens({.file = said}, environment({})),
+                              find_tokens({}, environment({{"MUSTER_TOKEN_FILE", said}}))}) {
+      ASSERT_FALSE(found);
+      EXPECT_EQ(found.error().code(), Code::invalid);
+      EXPECT_EQ(found.error().message().find(token.substr(15, 10)), std::string::npos);
+      EXPECT_NE(found.error().message().find("MUSTER_TOKEN"), std::string::npos);
+    }
+  }
+  for (const char* name :
+       {"/etc/muster-token-1", "muster-token-", "muster-token-prod", "muster-token-2"}) {
+    EXPECT_EQ(find_token_place({.file = name}, environment({}))->file, name);
+  }
 }
 
 TEST_F(TokenSearch, AFileThatWasNamedAndIsNotThereIsNotMade) {

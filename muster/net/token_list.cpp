@@ -1,5 +1,6 @@
 // What a token file holds.
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -69,8 +70,10 @@ std::string reveal_token_list(const TokenList& list) {
 TokenList rotate_tokens(const TokenList& list, Token next, UnixTime now,
                         std::chrono::seconds keep_old) {
   TokenList rotated{{std::move(next)}};
+  const UnixTime longest = KeptToken::kForever - 1 - now;
+  const UnixTime end = now + std::clamp<UnixTime>(keep_old.count(), 0, longest);
   for (const KeptToken& kept : list) {
-    const UnixTime until = std::min(kept.until, now + keep_old.count());
+    const UnixTime until = std::min(kept.until, end);
     if (until <= now || rotated.size() == kMaxGenerations) continue;
     rotated.push_back({kept.token, until});
   }

@@ -24,7 +24,14 @@ Result<std::string> home(const Environment& environment) {
   return std::string(entry.pw_dir);
 }
 
-TokenPlace at_file(std::string path) {
+// Paths are told in errors and logs, so that one slip would tell the token.
+Result<TokenPlace> at_file(std::string path) {
+  if (Token::is_like(path)) {
+    return Error(Code::invalid,
+                 "a token stands where the path of its file should; say it by "
+                 "MUSTER_TOKEN, and replace it if it may have been seen")
+        .during("find the token");
+  }
   TokenPlace place;
   place.name = path;
   place.file = std::move(path);
@@ -65,7 +72,7 @@ Result<TokenPlace> find_token_place(const TokenOptions& options, const Environme
   }
   if (const auto path = environment("MUSTER_TOKEN_FILE")) return at_file(*path);
   MUSTER_TRY(std::string own, user_token_path(environment));
-  TokenPlace place = at_file(std::move(own));
+  MUSTER_TRY(TokenPlace place, at_file(std::move(own)));
   place.is_users_own = true;
   return place;
 }

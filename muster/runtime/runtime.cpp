@@ -13,22 +13,38 @@ using loop::Turn;
 using msg::Proxy;
 using msg::ProxyOptions;
 
+namespace {
+
+Result<drivers::TlsOptions> find_certificates(drivers::TlsOptions options) {
+  if (options.ca_file.empty() && options.certificate_file.empty() && options.key_file.empty()) {
+    options.ca_file = net::process_environment("MUSTER_TLS_CA_FILE").value_or("");
+    options.certificate_file = net::process_environment("MUSTER_TLS_CERTIFICATE_FILE").value_or("");
+    options.key_file = net::process_environment("MUSTER_TLS_KEY_FILE").value_or("");
+  }
+  MUSTER_TRY_OK(drivers::check_tls(options));
+  return options;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
   std::unique_ptr<Runtime> made(new Runtime);
   MUSTER_TRY(made->tokens_, net::find_tokens(options.token));
+  drivers::TlsOptions tls = options.tls;
+  tls.tokens = made->tokens_;
+  MUSTER_TRY(tls, find_certificates(std::move(tls)));
   MUSTER_TRY(made->loop_, loop::Loop::make());
   loop::Loop& loop = *made->loop_;
   const Turn turn(loop);
   auto shm = drivers::make_shm_driver(loop);
   // Where there is no such memory, tcp does it all.
   if (shm) made->drivers_.push_back(*std::move(shm));
-  made->drivers_.push_back(drivers::make_tcp_driver(loop, {.tls = {.tokens = made->tokens_}}));
+  made->drivers_.push_back(drivers::make_tcp_driver(loop, {.tls = tls}));
   // For addresses that name it; it starts nothing before.
   made->drivers_.push_back(drivers::make_zmq_driver(loop, {.tokens = made->tokens_}));
   if (options.ucx) {
-    MUSTER_TRY(auto ucx,
-               drivers::make_ucx_driver(
-                   loop, drivers::make_tcp_driver(loop, {.tls = {.tokens = made->tokens_}})));
+    MUSTER_TRY(auto ucx, drivers::make_ucx_driver(
+                             loop, drivers::make_tcp_driver(loop, {.tls = std::move(tls)})));
     made->drivers_.push_back(std::move(ucx));
   }
   made->registry_ = registries::make_embedded_registry(loop, options.registry);

@@ -15,6 +15,7 @@
 
 #include "muster/base/result.h"
 #include "muster/collectives/communicator.h"
+#include "muster/drivers/tcp/tls_options.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/registry.h"
@@ -28,6 +29,10 @@ namespace muster {
 struct RuntimeOptions {
   // Where the token is found, if not in the usual places.
   net::TokenOptions token = {};
+  // How tcp encrypts, and where processes of ucx meet. Certificates that are not named
+  // here may be named by the environment: MUSTER_TLS_CA_FILE, MUSTER_TLS_CERTIFICATE_FILE
+  // and MUSTER_TLS_KEY_FILE, all three. Else it is by the token, as is its proof always.
+  drivers::TlsOptions tls = {};
   registries::EmbeddedOptions registry = {};
   // Also the ucx driver, for addresses that name it: on fabrics that are trusted.
   // Code::unsupported says what is missing.
@@ -36,7 +41,7 @@ struct RuntimeOptions {
 
 class Runtime {
  public:
-  // Code::not_found or Code::invalid say what is wrong with the token.
+  // Code::not_found or Code::invalid say what is wrong with the token or a certificate.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options = {});
   // After the proxies.
   ~Runtime();

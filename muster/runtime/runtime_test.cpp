@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "muster/drivers/tcp/testing/certificates.h"
 #include "muster/net/token_file.h"
 
 namespace muster {
@@ -61,6 +62,37 @@ TEST_F(RuntimeTest, FollowsATokenThatIsReplacedWhileItRuns) {
   ASSERT_TRUE(net::rotate_token_file(options.token.file, seconds(0)));
   const auto late = *Runtime::make(options);
   const auto master = late->join(
+      {.group = "demo", .type = "master", .expected = {{.type = "worker"}}}, seconds(60));
+  EXPECT_TRUE(master) << master.error().describe();
+}
+
+TEST_F(RuntimeTest, TakesCertificatesThatAreNamedToItOrInTheEnvironment) {
+  using drivers::tcp::testing::make_certificate;
+  ASSERT_TRUE(net::rotate_token_file(options.token.file, seconds(0)));
+  drivers::tcp::testing::CertificateFolder files;
+  const auto authority = make_certificate({}, nullptr);
+  const auto own = make_certificate({.alternative = "IP:127.0.0.1"}, &authority);
+  const drivers::TlsOptions named = files.save(authority, own);
+  setenv("MUSTER_TLS_CA_FILE", named.ca_file.c_str(), 1);
+  setenv("MUSTER_TLS_CERTIFICATE_FILE", named.certificate_file.c_str(), 1);
+  setenv("MUSTER_TLS_KEY_FILE", named.key_file.c_str(), 1);
+  const auto here = Runtime::make(options);
+  unsetenv("MUSTER_TLS_CA_FILE");
+  const auto partial = Runtime::make(options);
+  unsetenv("MUSTER_TLS_CERTIFICATE_FILE");
+  unsetenv("MUSTER_TLS_KEY_FILE");
+  options.tls = named;
+  const auto there = Runtime::make(options);
+
+  ASSERT_TRUE(here && there);
+  ASSERT_FALSE(partial);
+  EXPECT_EQ(partial.error().code(), Code::invalid);
+  const auto worker = (*here)->start({.group = "demo",
+                                      .type = "worker",
+                                      .name = "worker_1",
+                                      .listen = {"tcp://127.0.0.1:0?tls=on"}});
+  ASSERT_TRUE(worker) << worker.error().describe();
+  const auto master = (*there)->join(
       {.group = "demo", .type = "master", .expected = {{.type = "worker"}}}, seconds(60));
   EXPECT_TRUE(master) << master.error().describe();
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "muster/base/log.h"
@@ -80,6 +81,10 @@ std::size_t rss_kib() {
 
 // Prints its addresses, then its condition for each line that it is given.
 MUSTER_ROLE(fortress) {
+  if (const auto most = std::stoul(parent.arguments.at(0)); most > 0) {
+    const rlimit limit{most, most};
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
   std::atomic<int> warnings = 0;
   log::to(log::Level::warning, [&](log::Level, std::string_view) { ++warnings; });
   const auto loop = *loop::Loop::make();
@@ -132,7 +137,8 @@ std::string_view name(Door door) {
   return "";
 }
 
-Fortress::Fortress() : child_(*net::testing::ChildProcess::start("fortress", {})) {
+Fortress::Fortress(int descriptors)
+    : child_(*net::testing::ChildProcess::start("fortress", {std::to_string(descriptors)})) {
   for (net::Address& address : addresses_) {
     address = *net::Address::parse(*child_->pipe().read_line());
   }

@@ -34,7 +34,8 @@ struct Condition {
 
 class Fortress {
  public:
-  Fortress();
+  // With so many descriptors at most; 0: as many as the machine allows.
+  explicit Fortress(int descriptors = 0);
 
   net::Address address(Door door) const { return addresses_[static_cast<std::size_t>(door)]; }
   // Asks it, which also shows that it lives.

@@ -166,6 +166,29 @@ TEST_P(Strangers, WhoSendEverythingBackAreDropped) {
   expect_dropped({heard.answered}, true);
 }
 
+TEST_P(Strangers, WhoTakeEveryDescriptorEndNobodyAndOthersComeInAfterThem) {
+  constexpr int kDescriptors = 200;
+  constexpr std::size_t kCrowd = 500;
+  Fortress small(kDescriptors);
+  const net::Address address = small.address(GetParam());
+  Member member;
+  ASSERT_TRUE(member.call(address));
+  const Condition before = small.condition();
+
+  std::list<Stranger> crowd;
+  for (std::size_t i = 0; i < kCrowd; ++i) crowd.emplace_back(address);
+  EXPECT_TRUE(member.exchange());
+  crowd.clear();
+  EXPECT_TRUE(member.exchange());
+  Member late;
+  const Status called = late.call(address);
+
+  ASSERT_TRUE(called) << called.error().describe();
+  EXPECT_TRUE(late.exchange());
+  EXPECT_TRUE(member.exchange());
+  EXPECT_EQ(small.condition().links_ended, before.links_ended);
+}
+
 // The best of several, so that a busy machine does not decide.
 double exchanges_per_s(Member& member) {
   double best = 0;

@@ -85,8 +85,18 @@ class TokenCommand(unittest.TestCase):
         self.assertEqual(self.run_muster("new", "--file", str(other)).returncode, 0)
         self.assertEqual(self.run_muster("show", MUSTER_TOKEN_FILE=str(other)).returncode, 0)
 
+    def test_a_token_where_a_path_should_be_is_not_repeated(self) -> None:
+        token = self.run_muster("show").stdout.strip()
+        for words, more in ((("--file", token), {}), ((), {"MUSTER_TOKEN_FILE": token})):
+            for verb in ("show", "new"):
+                told = self.run_muster(verb, *words, **more)
+                self.assertEqual(told.returncode, 1)
+                self.assertNotIn(token.split("-")[3], told.stdout + told.stderr)
+
     def test_wrong_use_is_told(self) -> None:
-        self.assertEqual(self.run_muster("new", "--keep-old", "soon").returncode, 2)
+        for keep in ("soon", "-1s", "99999999999999999s", "18446744073709551615"):
+            self.assertEqual(self.run_muster("new", "--keep-old", keep).returncode, 2, keep)
+        self.assertFalse(self.path.exists())
         self.assertEqual(self.run_muster().returncode, 2)
 
 

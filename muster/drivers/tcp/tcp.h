@@ -13,6 +13,7 @@
 #include <string>
 
 #include "muster/base/clock.h"
+#include "muster/base/result.h"
 #include "muster/drivers/tcp/tls_options.h"
 #include "muster/loop/loop.h"
 #include "muster/net/driver.h"
@@ -31,6 +32,10 @@ struct TcpOptions {
   Duration handshake_timeout = std::chrono::seconds(5);
   TlsOptions tls = {};
 };
+
+// Any thread. Whether it can encrypt with these: Code::unsupported if they name neither
+// tokens nor certificates, Code::invalid and the file if one cannot be used.
+Status check_tls(const TlsOptions& options);
 
 // Any thread. The loop outlives the driver.
 std::unique_ptr<net::Driver> make_tcp_driver(loop::Loop& loop, TcpOptions options = {});

@@ -50,6 +50,11 @@ class TcpDriver final : public net::Driver {
 }  // namespace
 }  // namespace tcp
 
+Status check_tls(const TlsOptions& options) {
+  MUSTER_TRY(const auto context, tcp::TlsContext::make(options));
+  return ok();
+}
+
 std::unique_ptr<net::Driver> make_tcp_driver(loop::Loop& loop, TcpOptions options) {
   return std::make_unique<tcp::TcpDriver>(loop, std::move(options));
 }

@@ -1,7 +1,11 @@
 // TLS with ordinary certificates.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "muster/drivers/tcp/testing/certificates.h"
 #include "muster/drivers/tcp/testing/tls_pair.h"
+#include "muster/drivers/tcp/tls_context.h"
 
 namespace muster::drivers {
 namespace {
@@ -61,6 +65,29 @@ TEST_F(TlsCertificates, ThatHaveExpiredAreRefused) {
 TEST_F(TlsCertificates, AreAskedOfTheClientToo) {
   RawTls raw(connect_raw(listen(good()).port), false);
   expect_raw_refused(raw);
+}
+
+TEST_F(TlsCertificates, WithoutANameToHoldThemAgainstNobodyIsBelieved) {
+  const auto context = *tcp::TlsContext::make(good());
+  const int socket = connect_raw(listen(good()).port);
+  const auto stream = context->connect(socket, std::string(300, 'a'), 0);
+  EXPECT_EQ(stream->handshake(), tcp::Stream::Handshake::failed);
+  EXPECT_EQ(stream->failure().code(), Code::invalid);
+}
+
+// OpenSSL would ask for it, and take whatever comes from there for the answer.
+TEST_F(TlsCertificates, WhoseKeyNeedsAPasswordAreRefusedAndNobodyIsAsked) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const int terminal = dup(STDIN_FILENO);
+  ASSERT_EQ(write(ends[1], "password\n", 9), 9);
+  dup2(ends[0], STDIN_FILENO);
+  const auto made = tcp::TlsContext::make(folder.save(authority, sign("IP:127.0.0.1"), "password"));
+  dup2(terminal, STDIN_FILENO);
+  for (const int descriptor : {ends[0], ends[1], terminal}) close(descriptor);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), Code::invalid);
+  EXPECT_NE(made.error().message().find(".key"), std::string::npos) << made.error().message();
 }
 
 TEST_F(TlsCertificates, ThatCannotBeUsedAreNamed) {

@@ -39,6 +39,9 @@ Result<ContextPointer> make_context(const SSL_METHOD* method, const TlsOptions& 
 }
 
 Status use_certificates(SSL_CTX* context, const TlsOptions& options) {
+  // A key that only a password opens cannot be used: OpenSSL would ask for it at the
+  // terminal, and everything here would wait.
+  SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return -1; });
   if (SSL_CTX_load_verify_locations(context, options.ca_file.c_str(), nullptr) != 1) {
     return cannot("use the CA file " + options.ca_file);
   }

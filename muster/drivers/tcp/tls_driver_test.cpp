@@ -2,6 +2,7 @@
 
 #include "muster/drivers/tcp/testing/certificates.h"
 #include "muster/drivers/tcp/testing/tls_pair.h"
+#include "muster/drivers/tcp/testing/wire_bytes.h"
 #include "muster/drivers/tcp/tls_identity.h"
 
 namespace muster::drivers {
@@ -126,6 +127,76 @@ TEST_F(Tls, NeitherTicketsNorEarlyDataAreGiven) {
   EXPECT_TRUE(raw.is_done);
   EXPECT_EQ(tickets, 0);
   EXPECT_EQ(SSL_SESSION_get_max_early_data(SSL_get_session(raw.session.get())), 0U);
+}
+
+TEST_F(Tls, NoKeyEncryptsMoreThanItMay) {
+  static int updates;
+  updates = 0;
+  TlsOptions options = knowing({token(1)});
+  options.records_per_key = 16;
+  RawTls raw(connect_raw(listen(options).port), false);
+  raw.offer(TlsIdentity{1, {7, 7}}.to_text(), tcp::tls_key(token(1)), kSuite);
+  SSL_CTX_set_msg_callback(raw.context.get(), [](int is_sent, int, int type, const void* bytes,
+                                                 std::size_t size, SSL*, void*) {
+    const bool is_update = type == SSL3_RT_HANDSHAKE && size > 0 &&
+                           *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
+    if (is_sent == 0 && is_update) ++updates;
+  });
+  ASSERT_TRUE(pump([&] { return raw.is_done; }, [&] { raw.step(); }));
+
+  // More than the sockets hold: keys are changed also where nothing can leave.
+  std::size_t sent = 0;
+  for (wire::Frame frame;;) {
+    frame = net::testing::make_frame({8, {100, 200'000}}, 3);
+    const std::size_t size = wire::prefix_size(2) + 8 + frame.body_size();
+    const loop::Turn turn(*loop);
+    if (!accepted.back().connection->send(frame)) break;
+    sent += size;
+  }
+  for (int i = 0; i < 20; ++i) loop->run_ready();
+  std::size_t received = 0;
+  std::vector<std::byte> piece(1 << 16);
+  ASSERT_TRUE(pump([&] { return received == sent || accepted.back().why; },
+                   [&] {
+                     const int got = SSL_read(raw.session.get(), piece.data(), 1 << 16);
+                     if (got > 0) received += static_cast<std::size_t>(got);
+                   }));
+
+  EXPECT_EQ(received, sent);
+  const auto records = static_cast<int>(sent >> 14);
+  EXPECT_GE(updates, records / 16 - 1);
+}
+
+TEST_F(Tls, BothEndsTakeUpNewKeysWithoutLosingAnything) {
+  TlsOptions options = knowing({token(1)});
+  options.records_per_key = 2;
+  dial(listen(options), options);
+  expect_welcome();
+}
+
+TEST_F(Tls, WhatThePeerSentBeforeItWentComesBeforeTheEnd) {
+  const std::uint16_t port = listen(knowing({token(1)})).port;
+  {
+    RawTls raw(connect_raw(port), false);
+    raw.offer(TlsIdentity{1, {7, 7}}.to_text(), tcp::tls_key(token(1)), kSuite);
+    ASSERT_TRUE(pump([&] { return raw.is_done; }, [&] { raw.step(); }));
+    for (int i = 0; i < 10; ++i) loop->run_ready();
+    const std::vector<std::byte> said =
+        tcp::testing::on_the_wire(net::testing::make_frame({8, {100}}, 3));
+    ASSERT_EQ(SSL_write(raw.session.get(), said.data(), static_cast<int>(said.size())),
+              static_cast<int>(said.size()));
+  }
+  // The first is answered by a reset, the next finds the connection broken, and nobody
+  // has looked whether there is anything to read.
+  tcp::testing::Recorder& recorder = accepted.back();
+  for (int i = 0; i < 3; ++i) {
+    const loop::Turn turn(*loop);
+    wire::Frame frame = net::testing::make_frame({8, {100}}, 4);
+    static_cast<void>(recorder.connection->send(frame));
+  }
+  ASSERT_TRUE(pump([&] { return recorder.why.has_value(); }));
+  ASSERT_EQ(recorder.frames.size(), 1U);
+  EXPECT_TRUE(net::testing::is_frame(recorder.frames[0], {8, {100}}, 3));
 }
 
 TEST_F(Tls, AnOlderTlsIsRefusedByEitherEnd) {

@@ -115,13 +115,13 @@ std::unique_ptr<Stream> TlsStream::connect(TlsContext& context, SSL* session, in
 // The certificate must be of the host that was dialed.
 void TlsStream::verify_name(const std::string& host) {
   X509_VERIFY_PARAM* const wanted = SSL_get0_param(session_.get());
-  if (SocketAddress::parse(host, 0)) {
-    X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str());
-    return;
-  }
   X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  X509_VERIFY_PARAM_set1_host(wanted, host.c_str(), host.size());
-  SSL_set_tlsext_host_name(session_.get(), host.c_str());
+  const bool is_set = SocketAddress::parse(host, 0)
+                          ? X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) == 1
+                          : X509_VERIFY_PARAM_set1_host(wanted, host.c_str(), host.size()) == 1 &&
+                                SSL_set_tlsext_host_name(session_.get(), host.c_str()) == 1;
+  // Without a name any member's certificate would do.
+  if (!is_set) failure_ = Error(Code::invalid, "TLS: no certificate can be held against this name");
 }
 
 void TlsStream::offer_key(std::size_t attempt) {
@@ -162,6 +162,7 @@ SSL_SESSION* TlsStream::find_key(std::string_view text) {
 
 Stream::Handshake TlsStream::handshake() {
   if (is_open_) return Handshake::done;
+  if (failure_) return Handshake::failed;
   ERR_clear_error();
   wire_.start_reading();
   const int done = SSL_do_handshake(session_.get());

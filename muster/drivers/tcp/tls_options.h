@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,10 @@ struct TlsOptions {
 
   // Lets the kernel encrypt where it can; elsewhere it makes no difference.
   bool use_kernel = false;
+
+  // Records that one key encrypts, of 16 KiB at most, before the next takes its place.
+  // AES-GCM is safe for about 2^24.5 of them (RFC 8446, section 5.5).
+  std::uint64_t records_per_key = std::uint64_t{1} << 22;
 };
 
 }  // namespace muster::drivers

@@ -68,7 +68,7 @@ void forget_errors() {
 }  // namespace
 
 Transfer TlsStream::read(std::span<const iovec> into) {
-  if (failure_) return {Transfer::State::failed, 0};
+  if (failure_ && !may_still_read_) return {Transfer::State::failed, 0};
   if (has_ended_) return {Transfer::State::ended, 0};
   forget_errors();
   wire_.start_reading();
@@ -93,9 +93,10 @@ Transfer TlsStream::read(std::span<const iovec> into) {
         has_ended_ = true;
       } else if (kind != SSL_ERROR_WANT_READ && kind != SSL_ERROR_WANT_WRITE) {
         failure_ = why_lost();
+        may_still_read_ = false;
       }
       if (moved > 0) return {Transfer::State::moved, moved};
-      if (failure_) return {Transfer::State::failed, 0};
+      if (failure_ && !may_still_read_) return {Transfer::State::failed, 0};
       return {has_ended_ ? Transfer::State::ended : Transfer::State::blocked, 0};
     }
   }
@@ -117,6 +118,7 @@ Transfer TlsStream::write(std::span<const iovec> from) {
   for (;;) {
     if (!wire_.flush()) {
       failure_ = why_lost();
+      may_still_read_ = true;
       return {Transfer::State::failed, 0};
     }
     if (wire_.has_unsent()) break;
@@ -148,11 +150,23 @@ bool TlsStream::encrypt(std::span<const iovec> from, std::size_t skipped) {
     std::size_t written = 0;
     if (SSL_write_ex(session_.get(), next.data(), next.size(), &written) != 1) {
       failure_ = why_lost();
+      wire_.flush();  // What was gathered is not for the next stream.
       return false;
     }
     ahead_ += written;
+    count_records(written);
   }
   return true;
+}
+
+// What is written next goes with a new key, and tells the peer so. The kernel, where
+// it encrypts, has been given its key for good.
+void TlsStream::count_records(std::size_t bytes) {
+  records_ += (bytes + kRecord - 1) / kRecord;
+  if (records_ < context_.options().records_per_key) return;
+  records_ = 0;
+  if (BIO_get_ktls_send(SSL_get_wbio(session_.get()))) return;
+  SSL_key_update(session_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
 }
 
 Error TlsStream::why_lost() const {

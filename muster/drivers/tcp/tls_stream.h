@@ -65,6 +65,7 @@ class TlsStream final : public Stream {
   Error why_no_handshake(int kind) const;
   Error why_lost() const;
   bool encrypt(std::span<const iovec> from, std::size_t skipped);
+  void count_records(std::size_t bytes);
 
   TlsContext& context_;
   TlsWire wire_;
@@ -73,10 +74,12 @@ class TlsStream final : public Stream {
   std::optional<SocketAddress> dialed_from_;
   std::string identity_;  // That we offer.
   net::Key key_{};
-  std::string refusal_;    // Why we take no key of the peer's.
-  std::size_t ahead_ = 0;  // Bytes that are encrypted, but not all have left.
-  int batches_ = 0;        // That were encrypted, up to as many as count.
+  std::string refusal_;        // Why we take no key of the peer's.
+  std::size_t ahead_ = 0;      // Bytes that are encrypted, but not all have left.
+  int batches_ = 0;            // That were encrypted, up to as many as count.
+  std::uint64_t records_ = 0;  // That this key has encrypted.
   std::optional<Error> failure_;
+  bool may_still_read_ = false;  // It failed, but for what the peer sent before.
   bool is_open_ = false;
   bool was_filled_ = false;  // The last read: there may be more without asking the socket.
   bool has_ended_ = false;

@@ -118,7 +118,8 @@ int TlsWire::write(const char* from, int size) {
 
 long TlsWire::control(int command, long number, void* pointer) {
   switch (command) {
-    case BIO_CTRL_FLUSH: return flush() && !has_unsent() ? 1 : 0;
+    // What the socket does not take leaves later; OpenSSL need not wait for it.
+    case BIO_CTRL_FLUSH: return flush() ? 1 : 0;
     case BIO_CTRL_EOF: return has_ended_ ? 1 : 0;
     case kNextIsControl: is_control_next_ = true; [[fallthrough]];
     case kNextIsData: return BIO_ctrl(kernel_, command, number, pointer);

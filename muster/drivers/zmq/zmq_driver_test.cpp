@@ -7,11 +7,14 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <zmq.h>
 
+#include "muster/base/descriptor.h"
 #include "muster/base/log.h"
 #include "muster/drivers/zmq/curve_keys.h"
 #include "muster/drivers/zmq/zmq.h"
+#include "muster/net/socket_address.h"
 #include "muster/net/testing/end.h"
 
 namespace muster::drivers {
@@ -115,6 +118,26 @@ class ZmqDriver : public ::testing::Test {
   std::unique_ptr<loop::Loop> loop;
   std::list<Side> sides;
 };
+
+TEST_F(ZmqDriver, NobodyTakesTheSecondPortBeforeItIsNeeded) {
+  const net::Address address = listen(knowing({token(1)}));
+  const auto second =
+      static_cast<std::uint16_t>(std::stoi(address.options.substr(std::string("also=").size())));
+  const Descriptor thief(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int yes = 1;
+  setsockopt(thief.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  const auto there = *net::SocketAddress::parse("127.0.0.1", second);
+  EXPECT_NE(bind(thief.get(), there.data(), there.size()), 0);
+
+  Side& other = knowing({token(1)});
+  const loop::Turn turn(*loop);
+  const std::string same = "zmq://127.0.0.1:0?also=" + std::to_string(second);
+  EXPECT_EQ(
+      other.driver->listen(*net::Address::parse(same), [](auto) -> net::Sink& { std::abort(); })
+          .error()
+          .code(),
+      Code::unavailable);
+}
 
 TEST_F(ZmqDriver, AWrongTokenIsRefusedAndLoggedWithoutBeingShown) {
   std::mutex mutex;

@@ -18,23 +18,31 @@ void set(int socket, int option, int value) {
   setsockopt(socket, SOL_SOCKET, option, &value, sizeof value);
 }
 
-// A socket at exactly this address, which nobody else can have.
+// A socket at exactly this address, which nobody else can have. Two that reuse an
+// address may share it as long as neither listens, so one that only holds its port does
+// not, unless connections of an earlier process are left there.
 Result<Descriptor> bind_at(const net::SocketAddress& address) {
   Descriptor made(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) return system_error(Code::overloaded, "make a socket", errno);
-  set(made.get(), SO_REUSEADDR, 1);
   // What is accepted inherits them.
   set(made.get(), SO_SNDBUF, kKernelBuffer);
   set(made.get(), SO_RCVBUF, kKernelBuffer);
-  if (bind(made.get(), address.data(), address.size()) != 0) {
-    return system_error(Code::unavailable, "bind", errno);
-  }
-  return made;
+  if (bind(made.get(), address.data(), address.size()) == 0) return made;
+  set(made.get(), SO_REUSEADDR, 1);
+  if (bind(made.get(), address.data(), address.size()) == 0) return made;
+  return system_error(Code::unavailable, "bind", errno);
+}
+
+Status start_listening(int socket) {
+  // For the connections, which may outlast the process.
+  set(socket, SO_REUSEADDR, 1);
+  if (listen(socket, kBacklog) != 0) return system_error(Code::unavailable, "listen", errno);
+  return ok();
 }
 
 Result<Descriptor> bind_and_listen(const net::SocketAddress& address) {
   MUSTER_TRY(Descriptor made, bind_at(address));
-  if (listen(made.get(), kBacklog) != 0) return system_error(Code::unavailable, "listen", errno);
+  MUSTER_TRY_OK(start_listening(made.get()));
   return made;
 }
 
@@ -145,9 +153,7 @@ Status ZmqListener::serve(Port& port, const net::Token& token) {
   if (port.station) port.station->stop();
   port.station.reset();
   port.token.reset();
-  if (listen(port.socket.get(), kBacklog) != 0) {
-    return system_error(Code::unavailable, "listen", errno);
-  }
+  MUSTER_TRY_OK(start_listening(port.socket.get()));
   const StationKeys keys{shared_.keys(token).server.secret, domain_of(token)};
   MUSTER_TRY(port.station, open_station(port, keys));
   port.token = token;

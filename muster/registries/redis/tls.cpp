@@ -29,6 +29,9 @@ Result<TlsContext> make_tls_context(const RedisTls& options) {
   if (!context) return Error(Code::internal, "make a TLS context");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  // A key that only a password opens cannot be used: OpenSSL would ask for it at the
+  // terminal, and everything here would wait.
+  SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return -1; });
   if (options.ca_file.empty()) {
     SSL_CTX_set_default_verify_paths(context.get());
   } else if (SSL_CTX_load_verify_file(context.get(), options.ca_file.c_str()) != 1) {

@@ -75,14 +75,19 @@ class CertificateFolder {
   CertificateFolder(const CertificateFolder&) = delete;
   CertificateFolder& operator=(const CertificateFolder&) = delete;
 
-  // What one end needs: whom it believes, and who it is.
-  TlsOptions save(const Certificate& believed, const Certificate& own) {
+  // What one end needs: whom it believes, and who it is. The key opens by itself if there
+  // is no password.
+  TlsOptions save(const Certificate& believed, const Certificate& own,
+                  const std::string& password = {}) {
     const std::string start = path_ + "/" + std::to_string(++count_);
     write(start + ".ca",
           [&](std::FILE* file) { PEM_write_X509(file, believed.certificate.get()); });
     write(start + ".crt", [&](std::FILE* file) { PEM_write_X509(file, own.certificate.get()); });
     write(start + ".key", [&](std::FILE* file) {
-      PEM_write_PrivateKey(file, own.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+      const EVP_CIPHER* const cipher = password.empty() ? nullptr : EVP_aes_128_cbc();
+      PEM_write_PrivateKey(file, own.key.get(), cipher,
+                           reinterpret_cast<const unsigned char*>(password.data()),
+                           static_cast<int>(password.size()), nullptr, nullptr);
     });
     TlsOptions options;
     options.ca_file = start + ".ca";

@@ -33,9 +33,10 @@ struct alignas(64) Slot {
 static_assert(sizeof(Slot) == kSlotSize && offsetof(Slot, payload) == 32);
 
 // How far a rank has come: the operation, and its phase. Only ever grows.
-inline constexpr std::uint64_t kLastPhase = 0xFFFF;
+inline constexpr int kPhaseBits = 20;
+inline constexpr std::uint64_t kLastPhase = (1U << kPhaseBits) - 1;
 constexpr std::uint64_t progress_of(std::uint64_t operation, std::uint64_t phase) {
-  return operation << 16 | phase;
+  return operation << kPhaseBits | phase;
 }
 
 struct Desk {

@@ -31,6 +31,9 @@
 
 namespace muster::collectives::internal {
 
+// The same wait; where it has no end, the manners' deadline is its end.
+msg::Wait bounded(const msg::Wait& wait, const Manners& manners, const loop::Loop& loop);
+
 using Seats = std::vector<std::shared_ptr<Seat>>;  // By rank; null: this member.
 
 class Crew {
@@ -125,8 +128,9 @@ class Crew {
   // Who has not come to what this rank is in: an operation, an agreement, the
   // making of the crew.
   std::vector<Rank> waiting_for() const;
-  // The same wait; where it has no end, the manners' deadline is its end.
-  msg::Wait bounded(const msg::Wait& wait) const;
+  msg::Wait bounded(const msg::Wait& wait) const {
+    return internal::bounded(wait, manners_, loop_);
+  }
   // Ends what is under way.
   void cancel();
   // Tells the others that nothing more will come. Once no thread is inside an operation.

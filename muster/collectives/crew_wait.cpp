@@ -133,10 +133,10 @@ void Crew::begin_to_wait() {
   if (slow_since_ == TimePoint{}) slow_since_ = loop_.now();
 }
 
-msg::Wait Crew::bounded(const msg::Wait& wait) const {
-  TimePoint until = wait.deadline_from([this] { return loop_.now(); });
-  if (until == kForever && manners_.deadline != Duration::max()) {
-    until = loop_.now() + manners_.deadline;
+msg::Wait bounded(const msg::Wait& wait, const Manners& manners, const loop::Loop& loop) {
+  TimePoint until = wait.deadline_from([&] { return loop.now(); });
+  if (until == kForever && manners.deadline != Duration::max()) {
+    until = loop.now() + manners.deadline;
   }
   return msg::Wait(until, wait.stop()).asking(wait.check());
 }

@@ -174,11 +174,20 @@ Status CommunicatorCore::tell_counts_of_all(Call& call) {
   return ok();
 }
 
+// A user's function may throw, and so does the system when it has no memory: whatever it
+// is, the others must not wait for this rank.
 Status CommunicatorCore::run_over_crew(const Call& call) {
   if (crew_->size() == 1) return run_alone(call);
   const Result<std::uint64_t> number = crew_->begin(call.description());
   if (!number) return number.error();
-  Status done = perform(call);
+  Status done = ok();
+  try {
+    done = perform(call);
+  } catch (const std::exception& thrown) {
+    done = Error(Code::failed, fmt::format("rank {} threw: {}", rank_, thrown.what()));
+  } catch (...) {
+    done = Error(Code::failed, fmt::format("rank {} threw", rank_));
+  }
   if (!done) {
     const Error told = crew_->fail(done.error());
     crew_->recall();

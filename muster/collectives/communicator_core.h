@@ -47,9 +47,8 @@ class CommunicatorCore {
   auto inside(Body body) {
     const Turnstile::Ticket ticket = turnstile_.take();
     turnstile_.wait_for(ticket);
-    auto result = body();
-    leave();
-    return result;
+    const Visit visit{*this};
+    return body();
   }
 
   Result<std::vector<Buffer>> share(Buffer mine, std::optional<Rank> root);
@@ -87,6 +86,11 @@ class CommunicatorCore {
   std::optional<Call> last_call;      // If it failed.
 
  private:
+  struct Visit {
+    CommunicatorCore& core;
+    ~Visit() { core.leave(); }
+  };
+
   Result<Outcome> do_call(const Call& call);
   Result<Outcome> do_elastic(const Call& call);
   // Elastic (elastic.cpp).

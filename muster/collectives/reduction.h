@@ -23,7 +23,8 @@ namespace muster::collectives {
 // to[i] = left[i] (op) right[i] for `count` elements. `to` may be `left` or
 // `right`, and is else apart from both. Runs on the thread that called the
 // collective or waits for it, on every rank, on pieces of any length; it must
-// give the same on all of them and may not call the communicator.
+// give the same on all of them and may not call the communicator. If it throws,
+// the operation fails with Code::failed on every rank that has not returned.
 using UserFunction =
     std::function<void(const void* left, const void* right, void* to, std::size_t count)>;
 

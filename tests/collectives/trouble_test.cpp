@@ -13,6 +13,41 @@ namespace {
 
 using namespace std::chrono_literals;
 
+class InTrouble : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(OverEachWay, InTrouble,
+                         ::testing::Values(Way::inproc, Way::shm, Way::tcp, Way::staged),
+                         [](const auto& one) { return name(one.param); });
+
+TEST_P(InTrouble, AFunctionThatThrowsFailsTheOperationOnEveryRank) {
+  for (const bool is_future : {false, true}) {
+    for (const std::size_t count : {3UL, 20000UL}) {
+      LocalRanks ranks(GetParam(), 3);
+      ranks.run([&](Rank rank, Communicator& all) {
+        const Reduction picky = Reduction::user(
+            [rank](const void*, const void*, void*, std::size_t) {
+              if (rank == 1) throw std::runtime_error("not these");
+            },
+            Reduction::Order::any);
+        std::vector<float> numbers(count);
+        const auto done = is_future ? all.iall_reduce(numbers, numbers, picky).get()
+                                    : all.all_reduce(numbers, numbers, picky);
+        if (done) {  // It may have been done before rank 1 came so far.
+          EXPECT_NE(rank, 1U);
+        } else {
+          EXPECT_EQ(done.error().code(), Code::failed) << done.error().describe();
+          EXPECT_NE(done.error().message().find("not these"), std::string::npos)
+              << done.error().describe();
+        }
+        EXPECT_FALSE(all.barrier());
+        auto again = all.shrink(20s);
+        ASSERT_TRUE(again) << again.error().describe();
+        EXPECT_EQ((*again)->size(), 3U);
+        ASSERT_TRUE((*again)->barrier());
+      });
+    }
+  }
+}
+
 TEST(Joining, EndsAtTheDeadlineWhereNoOtherIsGiven) {
   LocalRanks ranks(Way::inproc, 1);
   CommunicatorOptions options = ranks.options(3, 0);

@@ -5,6 +5,7 @@
 namespace muster::collectives::internal {
 
 Description Call::description() const {
+  if (part_of) return *part_of;
   Description what;
   what.deed = deed;
   what.element = element;

@@ -48,6 +48,50 @@ TEST_P(InTrouble, AFunctionThatThrowsFailsTheOperationOnEveryRank) {
   }
 }
 
+TEST_P(InTrouble, CallsWithCountsOfTheirOwnAreNamedWhereTheyDoNotMatch) {
+  using Call = std::function<Result<Outcome>(Communicator&)>;
+  std::vector<float> numbers(6);
+  const std::vector<std::uint64_t> twos(3, 2);
+  const auto scatter = [&](Rank root) {
+    return [&, root](Communicator& all) {
+      std::vector<float> mine(2);
+      return all.scatter_v(numbers, twos, mine, root);
+    };
+  };
+  const Call gather = [&](Communicator& all) {
+    std::vector<float> whole(6);
+    return all.gather_v(std::span(numbers).first(2), whole, twos, 0);
+  };
+  const Call all_to_all = [&](Communicator& all) {
+    std::vector<float> came(6);
+    return all.all_to_all_v(numbers, twos, came, twos);
+  };
+  struct Pair {
+    Call one;
+    Call other;
+    std::string named[2];
+  };
+  const Pair pairs[] = {
+      {scatter(0), scatter(2), {"scatter_v(f32, root 0)", "scatter_v(f32, root 2)"}},
+      {scatter(0), all_to_all, {"scatter_v(f32, root 0)", "all_to_all_v(f32)"}},
+      {scatter(0), gather, {"scatter_v(f32, root 0)", "gather_v(f32, root 0)"}},
+      {gather, all_to_all, {"gather_v(f32, root 0)", "all_to_all_v(f32)"}},
+  };
+  for (const Pair& pair : pairs) {
+    LocalRanks ranks(GetParam(), 3);
+    ranks.run([&](Rank rank, Communicator& all) {
+      ASSERT_TRUE(all.barrier());
+      auto done = rank == 1 ? pair.other(all) : pair.one(all);
+      if (done) done = all.barrier();  // It was done with its part before.
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code(), Code::invalid) << done.error().describe();
+      for (const std::string& name : pair.named) {
+        EXPECT_NE(done.error().message().find(name), std::string::npos) << done.error().describe();
+      }
+    });
+  }
+}
+
 TEST(Joining, EndsAtTheDeadlineWhereNoOtherIsGiven) {
   LocalRanks ranks(Way::inproc, 1);
   CommunicatorOptions options = ranks.options(3, 0);

@@ -86,7 +86,9 @@ class Crew {
   // This rank gives the operation up: all others are told. Gives `why` back, in words.
   Error fail(const Error& why);
 
-  // Messages. `part` is kept until it has left; once `settle` holds, all have.
+  // Messages: who shares memory with all others says first that there are some. `part`
+  // is kept until it has left; once `settle` holds, all have.
+  void begin_messages();
   void send(Rank to, Buffer part);
   Result<Buffer> receive(Rank from);
   // Until all sends of this operation but the last `but` have been let go.

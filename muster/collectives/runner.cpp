@@ -17,6 +17,11 @@ constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
 // What is copied at a time while messages are under way.
 constexpr std::uint64_t kPiece = std::uint64_t{256} << 10;
 
+bool passes_messages(const Step& step) {
+  return step.kind == Step::Kind::send || step.kind == Step::Kind::receive ||
+         step.kind == Step::Kind::receive_reduce;
+}
+
 }  // namespace
 
 Runner::Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& shape)
@@ -71,9 +76,11 @@ Status Runner::run(const Plan& plan) {
   };
   const auto is_settled = [this](std::size_t send) { return crew_.is_settled(send); };
   Ahead ahead(plan, net::kLargePart / size_of(call_.element), locate, is_settled);
+  const bool has_messages = std::ranges::any_of(plan.steps, &passes_messages);
+  if (has_messages && crew_.is_one_host()) crew_.begin_messages();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (ahead.is_of_use()) announce(ahead, i);
-    if (i == 0 && !crew_.is_one_host()) crew_.resume_messages();
+    if (i == 0 && has_messages) crew_.resume_messages();
     MUSTER_TRY_OK(step(plan, plan.steps[i]));
   }
   return finish_up(plan);

@@ -92,6 +92,32 @@ TEST_P(InTrouble, CallsWithCountsOfTheirOwnAreNamedWhereTheyDoNotMatch) {
   }
 }
 
+class OnOneHost : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Over, OnOneHost, ::testing::Values(Way::shm, Way::staged),
+                         [](const auto& one) { return name(one.param); });
+
+// What is too large to come unasked comes when its operation has begun, not when somebody
+// looks after what was forgotten.
+TEST_P(OnOneHost, UnevenBlocksComeAsSoonAsTheyAreWanted) {
+  LocalRanks ranks(GetParam(), 3, [](CommunicatorOptions& options) {
+    options.beat = 1h;
+    options.silence = 10h;
+  });
+  ranks.run([](Rank rank, Communicator& all) {
+    const std::vector<std::uint64_t> counts{40000, 50000, 60000};
+    std::vector<std::uint64_t> receives(3, counts[rank]);
+    std::vector<std::int32_t> mine(150000, static_cast<int>(rank));
+    std::vector<std::int32_t> came(3 * counts[rank]);
+    for (int round = 0; round < 3; ++round) {
+      const auto done = all.all_to_all_v(mine, counts, came, receives);
+      ASSERT_TRUE(done) << done.error().describe();
+      EXPECT_EQ(came.front(), 0);
+      EXPECT_EQ(came.back(), 2);
+    }
+    ASSERT_TRUE(all.barrier());
+  });
+}
+
 TEST(Joining, EndsAtTheDeadlineWhereNoOtherIsGiven) {
   LocalRanks ranks(Way::inproc, 1);
   CommunicatorOptions options = ranks.options(3, 0);

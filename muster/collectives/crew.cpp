@@ -119,6 +119,12 @@ void Crew::end() {
   inside_.store(0, std::memory_order_release);
 }
 
+Status Crew::make_window(std::size_t bytes) {
+  if (window_.size() > 0) return ok();
+  MUSTER_TRY(window_, fabric_->allocate(bytes));
+  return ok();
+}
+
 std::optional<std::pair<std::uint32_t, std::uint64_t>> Crew::find_own(const std::byte* data,
                                                                       std::uint64_t bytes) const {
   const loop::Turn turn(loop_);

@@ -111,6 +111,11 @@ class Crew {
   bool is_settled(std::size_t index) const { return sent_[index].is_settled(); }
 
   const Desk* own_desk() const { return desk_; }
+  // Memory that the ranks of this host read, one for all operations: nobody writes its own
+  // before it has seen the slots of all others of its host, and who shows one has ended the
+  // operation before.
+  Status make_window(std::size_t bytes);
+  std::byte* window() const { return window_.data(); }
   // Where memory of ours lies, if all ranks of this host know the segment.
   std::optional<std::pair<std::uint32_t, std::uint64_t>> find_own(const std::byte* data,
                                                                   std::uint64_t bytes) const;
@@ -225,6 +230,7 @@ class Crew {
   std::vector<Rank> unready() const;
   Status read_readies();
   void find_hosts(const std::vector<std::vector<bool>>& shares);
+  void leave_memory_to_readers();
 
   // Waiting (crew_wait.cpp).
   // A word of `peer`'s.
@@ -294,6 +300,7 @@ class Crew {
 
   Buffer desk_memory_;
   Desk* desk_ = nullptr;  // Null: no rank of this host but this.
+  WritableBuffer window_;
   Hosts hosts_;
   std::vector<std::int64_t> pids_;
   bool is_one_host_ = false;

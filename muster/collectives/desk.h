@@ -42,6 +42,7 @@ constexpr std::uint64_t progress_of(std::uint64_t operation, std::uint64_t phase
 struct Desk {
   // Others look at this after each operation, and it hardly ever changes.
   alignas(64) std::atomic<std::uint32_t> is_asleep;  // On a word of somebody's: wake it.
+  std::atomic<std::uint32_t> is_closed;              // It reads nothing of others any more.
   std::atomic<std::uint64_t> aborted;                // The operation that failed here, else 0.
   alignas(64) Word progress;
   alignas(64) Slot slots[kSlots];

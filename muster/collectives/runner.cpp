@@ -40,7 +40,7 @@ Status Runner::run() {
   const bool is_apart = std::ranges::max(crew_.hosts()) + 1 == crew_.size();
   if (is_apart) return run(plan_for(Ground::links));
   exposures_.resize(crew_.size());
-  MUSTER_TRY_OK(make_window());
+  MUSTER_TRY_OK(crew_.make_window(kWindow));
   if (crew_.is_one_host()) {
     MUSTER_TRY_OK(show());
     MUSTER_TRY(const Ground ground, see_all());
@@ -83,7 +83,7 @@ Status Runner::run(const Plan& plan) {
     if (i == 0 && has_messages) crew_.resume_messages();
     MUSTER_TRY_OK(step(plan, plan.steps[i]));
   }
-  return finish_up(plan);
+  return finish_up();
 }
 
 // Large messages that come before their step find where they belong.
@@ -92,14 +92,6 @@ void Runner::announce(Ahead& ahead, std::size_t now) {
     const Slice& to = next->step->to;
     crew_.expect(next->step->peer, next->index, {at(to), bytes(to)});
   }
-}
-
-// One for all operations: nobody writes its own before it has seen the slots of
-// all others of its host, and who shows one has ended the operation before.
-Status Runner::make_window() {
-  if (workshop_.window.size() > 0) return ok();
-  MUSTER_TRY(workshop_.window, crew_.fabric().allocate(kWindow));
-  return ok();
 }
 
 // Where nobody may read this process, what is to be read moves to where all can.
@@ -141,7 +133,7 @@ Status Runner::show() {
   MUSTER_TRY(Slot* const slot, crew_.slot());
   const Exposure exposure{.input = region_of(input_, input_bytes_),
                           .result = region_of(result_, result_bytes_),
-                          .window = region_of(workshop_.window.data(), kWindow)};
+                          .window = region_of(crew_.window(), kWindow)};
   std::memcpy(slot->payload, &exposure, sizeof exposure);
   exposures_[crew_.rank()] = exposure;
   crew_.post();
@@ -168,8 +160,8 @@ Result<Ground> Runner::see_all() {
   return crew_.may_read_private() ? Ground::readable : Ground::windows;
 }
 
-Status Runner::finish_up(const Plan& plan) {
-  if (crew_.own_desk() != nullptr && plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
+Status Runner::finish_up() {
+  if (crew_.own_desk() != nullptr) MUSTER_TRY_OK(crew_.check_unspoilt());
   if (crew_.has_unsettled()) MUSTER_TRY_OK(crew_.settle());
   if (result_ != call_.result && result_bytes_ > 0)
     collectives::copy(result_, call_.result, result_bytes_);
@@ -182,7 +174,7 @@ std::byte* Runner::at(const Slice& slice) const {
     case Place::input: return const_cast<std::byte*>(input_) + offset;
     case Place::result: return result_ + offset;
     case Place::scratch: return workshop_.scratch.data() + offset;
-    case Place::window: return workshop_.window.data() + offset;
+    case Place::window: return crew_.window() + offset;
   }
   return nullptr;
 }

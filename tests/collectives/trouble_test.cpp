@@ -96,6 +96,43 @@ class OnOneHost : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Over, OnOneHost, ::testing::Values(Way::shm, Way::staged),
                          [](const auto& one) { return name(one.param); });
 
+// Who is not the root is done when its share lies in its window; the root is held up.
+TEST_P(OnOneHost, WhatARankHasBroughtStaysThereWhenItHasClosed) {
+  constexpr std::size_t kCount = 100000;
+  LocalRanks ranks(GetParam(), 2);
+  std::atomic<bool> is_closed = false;
+  std::vector<WritableBuffer> memory;
+  ranks.run([&](Rank rank, Communicator& all) {
+    auto twin = all.dup();
+    ASSERT_TRUE(twin) << twin.error().describe();
+    const Reduction sum = Reduction::user(
+        [&](const void* left, const void* right, void* to, std::size_t count) {
+          if (rank == 1) is_closed.wait(false);
+          for (std::size_t i = 0; i < count; ++i) {
+            static_cast<float*>(to)[i] =
+                static_cast<const float*>(left)[i] + static_cast<const float*>(right)[i];
+          }
+        },
+        Reduction::Order::any);
+    const std::vector<float> mine(kCount, 1.0F);
+    std::vector<float> result(rank == 1 ? kCount : 0);
+    const auto done = (*twin)->reduce(mine, result, sum, 1);
+    EXPECT_TRUE(done) << done.error().describe();
+    if (rank == 1) {
+      EXPECT_EQ(result, std::vector<float>(kCount, 2.0F));
+      return;
+    }
+    twin->reset();
+    // What was let go last is handed out first.
+    for (int i = 0; i < 2; ++i) {
+      memory.push_back(*all.allocate(std::size_t{4} << 20));
+      std::ranges::fill(memory.back().bytes(), std::byte{0xff});
+    }
+    is_closed = true;
+    is_closed.notify_all();
+  });
+}
+
 // What is too large to come unasked comes when its operation has begun, not when somebody
 // looks after what was forgotten.
 TEST_P(OnOneHost, UnevenBlocksComeAsSoonAsTheyAreWanted) {

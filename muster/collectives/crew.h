@@ -64,6 +64,8 @@ class Crew {
   // Ranks of this host may read each other's private memory.
   bool may_read_private() const { return may_read_private_; }
   bool is_here(Rank rank) const { return hosts_[rank] == hosts_[rank_]; }
+  // How the caller counts the ranks, for words, where that is otherwise: elastic.
+  void call_ranks(const std::vector<Rank>& ranks);
 
   // ---- Inside an operation: begin(), then as below, then end() or fail().
 
@@ -232,6 +234,10 @@ class Crew {
   void find_hosts(const std::vector<std::vector<bool>>& shares);
   void leave_memory_to_readers();
 
+  // In words.
+  Rank called(Rank rank) const { return called_.empty() ? rank : called_[rank]; }
+  std::vector<Rank> called(std::vector<Rank> ranks) const;
+
   // Waiting (crew_wait.cpp).
   // A word of `peer`'s.
   Status await(Rank peer, const Word& word, std::uint64_t wanted);
@@ -335,6 +341,7 @@ class Crew {
   Position idle_position_;                   // Else how far it has come.
 
   // Under the baton.
+  std::vector<Rank> called_;
   std::optional<Trouble> trouble_;
   Description current_;  // What messages of operation current_number_ have to be.
   std::uint64_t current_number_ = 0;

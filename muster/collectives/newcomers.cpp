@@ -15,8 +15,9 @@ void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wai
     std::ranges::fill(newcomers, Id{});
     for (const auto& seat : fabric_->seats()) {
       if (!seat->is_here() || seat->hello->is_founded) continue;
-      if (seat->hello->rank < size_ || seat->hello->rank - size_ >= newcomers.size()) continue;
-      Id& place = newcomers[seat->hello->rank - size_];
+      const Rank rank = seat->hello->rank;
+      if (rank < crew_->size() || rank - crew_->size() >= newcomers.size()) continue;
+      Id& place = newcomers[rank - crew_->size()];
       if (!place || seat->id < place) place = seat->id;
     }
     return std::ranges::all_of(newcomers, [](Id id) { return static_cast<bool>(id); });

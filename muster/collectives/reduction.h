@@ -7,7 +7,8 @@
 // Sums and products of integers wrap around. A NaN in any contribution makes
 // min and max NaN. mean is the sum, divided once at the end by the number of
 // contributors; of integers, towards zero. Logical results are 0 or 1. f16 and
-// bf16 are added up in float and rounded where a rank stores or sends them.
+// bf16 are added up in float and rounded where a rank stores or sends them: over
+// links, a mean overflows where the sum does.
 
 #pragma once
 

@@ -202,5 +202,11 @@ TEST(Joining, ANewcomerThatIsEarlyKeepsNobodyFromFounding) {
   newcomer.join();
 }
 
+TEST(PointToPoint, RefusesNumbersAtNoAddress) {
+  LocalRanks ranks(Way::inproc, 1);
+  EXPECT_EQ(ranks[0].send(Input(nullptr, 3, Element::f32), 0).error().code(), Code::invalid);
+  EXPECT_EQ(ranks[0].receive(Output(nullptr, 3, Element::f32), 0).error().code(), Code::invalid);
+}
+
 }  // namespace
 }  // namespace muster::tests

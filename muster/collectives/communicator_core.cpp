@@ -102,6 +102,7 @@ Result<Outcome> CommunicatorCore::do_call(const Call& call) {
     if (!last_call) last_call = call;
     return done.error();
   }
+  interrupted.reset();  // It was not repeated.
   count_completed();
   return Outcome{.number = completed(), .contributors = nullptr};
 }

@@ -83,6 +83,7 @@ class CommunicatorCore {
 
   // Takes over what was interrupted in the one that this one came from.
   void inherit(CommunicatorCore& old, const std::vector<Rank>& survivors);
+  // Inside only.
   Result<Outcome> repeat_interrupted();
 
   // Of the shrunken: what the old one left.

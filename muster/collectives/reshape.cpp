@@ -115,15 +115,7 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait
 std::uint64_t Communicator::completed_before() const { return core_->completed_before; }
 
 Result<Outcome> Communicator::repeat() {
-  if (!core_->interrupted) {
-    return Error(Code::invalid, "repeat: no operation was interrupted on this rank");
-  }
-  if (core_->is_input_lost) {
-    return Error(Code::invalid,
-                 "repeat: the operation was in place and no copy of its input was kept; set "
-                 "Manners::keep_input");
-  }
-  return core_->repeat_interrupted();
+  return core_->inside([this] { return core_->repeat_interrupted(); });
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::Wait& wait) {

@@ -92,6 +92,52 @@ TEST_P(InTrouble, CallsWithCountsOfTheirOwnAreNamedWhereTheyDoNotMatch) {
   }
 }
 
+// Two are lost, one after the other, and the call is repeated in vain between.
+TEST_P(InTrouble, WhatIsInterruptedTwiceCanStillBeRepeated) {
+  LocalRanks ranks(GetParam(), 4,
+                   [](CommunicatorOptions& options) { options.manners.keep_input = true; });
+  ranks.at(1).reset();
+  std::vector<std::unique_ptr<Communicator>> left(4);
+  std::vector<std::vector<std::int32_t>> numbers(4);
+  ranks.run([&](Rank rank, Communicator& all) {
+    numbers[rank].assign(4 * 3000, static_cast<int>(rank) + 1);
+    const auto own = std::span(numbers[rank]).subspan(3000 * rank, 3000);
+    ASSERT_FALSE(all.reduce_scatter(numbers[rank], own, Reduction::sum));
+    auto shrunk = all.shrink(20s);
+    ASSERT_TRUE(shrunk) << shrunk.error().describe();
+    left[rank] = *std::move(shrunk);
+    ASSERT_FALSE(all.shrink(20s)) << "it was done before";
+  });
+  left[3].reset();
+  ranks.at(3).reset();
+  ranks.run([&](Rank rank, Communicator&) {
+    ASSERT_FALSE(left[rank]->repeat());
+    auto shrunk = left[rank]->shrink(20s);
+    ASSERT_TRUE(shrunk) << shrunk.error().describe();
+    const auto done = (*shrunk)->repeat();
+    ASSERT_TRUE(done) << done.error().describe();
+    EXPECT_EQ((*shrunk)->repeat().error().code(), Code::invalid) << "it is done";
+    for (std::size_t i = 3000 * rank; i < 3000 * (rank + 1); ++i) {
+      ASSERT_EQ(numbers[rank][i], 1 + 3) << i;  // Of ranks 0 and 2.
+    }
+    ASSERT_TRUE((*shrunk)->barrier());
+    left[rank] = *std::move(shrunk);
+  });
+}
+
+TEST_P(InTrouble, BlocksThatChangePlacesWhereTheyLieAreKeptToBeRepeated) {
+  LocalRanks ranks(GetParam(), 3,
+                   [](CommunicatorOptions& options) { options.manners.keep_input = true; });
+  ranks.run([](Rank rank, Communicator& all) {
+    const std::vector<std::uint64_t> counts(3, 1000);
+    std::vector<std::int32_t> numbers(3000, static_cast<int>(rank));
+    const auto done = all.all_to_all_v(numbers, counts, numbers, counts);
+    ASSERT_TRUE(done) << done.error().describe();
+    for (std::size_t i = 0; i < 3000; ++i) ASSERT_EQ(numbers[i], static_cast<int>(i / 1000));
+    ASSERT_TRUE(all.barrier());
+  });
+}
+
 class OnOneHost : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Over, OnOneHost, ::testing::Values(Way::shm, Way::staged),
                          [](const auto& one) { return name(one.param); });

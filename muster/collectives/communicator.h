@@ -83,7 +83,9 @@ class Communicator {
                                                          const msg::Wait& wait = {});
 
   // Says goodbye: to the others this is a loss with a friendlier reason. What
-  // is under way ends with Code::cancelled.
+  // is under way ends with Code::cancelled. The last of those made from each
+  // other waits, a second at most, until the ranks of this host have read what
+  // this one brought to the last operation.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

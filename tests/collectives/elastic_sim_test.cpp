@@ -20,7 +20,7 @@ constexpr int kRounds = 3;
 #ifdef MUSTER_ALL_MOMENTS
 constexpr std::uint64_t kStep = 1;
 #else
-constexpr std::uint64_t kStep = 9;
+constexpr std::uint64_t kStep = 17;
 #endif
 
 // One round of a rank; what came of it, the same on all who are left.

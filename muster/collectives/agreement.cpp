@@ -173,8 +173,13 @@ void Agreement::decide_if_all_accepted() {
 
 void Agreement::decide(const Decision& decision) {
   if (decision_) return;
-  decision_ = decision;
-  send_to_others({.kind = Kind::decided, .decision = decision_});
+  send_to_others({.kind = Kind::decided, .decision = decision});
+  // It may have been proposed first when this rank could not be reached.
+  if (std::ranges::count(decision.survivors, me_) > 0) {
+    decision_ = decision;
+  } else {
+    is_excluded_ = true;
+  }
 }
 
 void Agreement::receive(Rank from, const AgreementMessage& message) {

@@ -165,6 +165,13 @@ TEST(Agreement, OneRankDecidesAlone) {
   EXPECT_EQ(alone.decision()->survivors, std::vector<Rank>{0});
 }
 
+TEST(Agreement, WhoIsNotAmongThoseWhoAreLeftIsExcluded) {
+  Agreement late(3, 2, {5, 5});
+  late.receive(1, {.kind = AgreementMessage::Kind::decided, .decision = Decision{{0, 1}, 5, 5, 5}});
+  EXPECT_FALSE(late.decision());
+  EXPECT_TRUE(late.is_excluded());
+}
+
 // Every rank is killed after every step, with every number of its messages still
 // on their way, and then another one after every later step.
 TEST(Agreement, NoKillAtAnyStepMakesRanksDecideDifferently) {

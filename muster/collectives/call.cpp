@@ -5,6 +5,7 @@
 namespace muster::collectives::internal {
 
 Description Call::description() const {
+  if (part_of) return *part_of;
   Description what;
   what.deed = deed;
   what.element = element;
@@ -29,6 +30,7 @@ Shape Call::shape(Rank ranks, Rank rank) const {
   made.blocks = Blocks::uneven(counts);
   if (operation != Operation::all_to_all) return made;
   made.receives = Blocks::uneven(receives);
+  if (table.empty()) return made;
   made.peer_offsets.assign(ranks, 0);
   for (Rank peer = 0; peer < ranks; ++peer) {
     const auto row = table.begin() + static_cast<std::ptrdiff_t>(peer) * ranks;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Call {
   // all_to_all: what every rank sends to every other, row by row. Known once
   // the ranks have told each other.
   std::vector<std::uint64_t> table;
+  // What the ranks compare, if it is a part of another call.
+  std::optional<Description> part_of;
 
   Description description() const;
   // What plans are made from.

@@ -30,6 +30,10 @@ void chain_reduce(PlanBuilder& b, const Team& team, Rank root, const Slice& in, 
   const bool needs_cells = !is_last && !keeps;
   const std::uint64_t number = needs_cells ? std::min(kCells, segments.number()) : 0;
   const Slice scratch = b.scratch(number * segments.largest());
+  // What the first place sends on to a root elsewhere is taken on the way: it has no more
+  // cells than others, and would else wait for the root, which waits for it.
+  const bool gets = team.me == root && top != root;
+  const std::uint64_t behind = gets ? kCells + place : 0;
   for (std::uint64_t i = 0; i < segments.number(); ++i) {
     const Slice own = segments.of(in, i);
     Slice sum = own;
@@ -43,9 +47,10 @@ void chain_reduce(PlanBuilder& b, const Team& team, Rank root, const Slice& in, 
       b.finish(sum);
       if (top != root) b.send(team, root, sum);
     }
+    if (gets && i >= behind) b.receive(team, top, segments.of(out, i - behind));
   }
-  if (team.me != root || top == root) return;
-  for (std::uint64_t i = 0; i < segments.number(); ++i) {
+  const std::uint64_t first = segments.number() - std::min(behind, segments.number());
+  for (std::uint64_t i = first; gets && i < segments.number(); ++i) {
     b.receive(team, top, segments.of(out, i));
   }
 }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "muster/base/check.h"
+#include "muster/collectives/desk.h"
 
 namespace muster::collectives {
 namespace {
@@ -40,8 +41,21 @@ std::uint64_t most_of_window(const Shape& shape, Algorithm algorithm, std::uint6
   }
 }
 
-// Phases of an operation are numbered in few bits by those who run plans.
-constexpr std::uint64_t kMostSegments = 16384;
+// Phases of an operation are numbered in few bits by those who run plans, which have up
+// to three parts of so many.
+constexpr std::uint64_t kMostSegments = std::uint64_t{1} << 18;
+static_assert(3 * (kMostSegments + 1) < kLastPhase);
+
+// What segments are taken of: pieces of all blocks go together, as long as the largest lasts.
+std::uint64_t cut_elements(const Shape& shape) {
+  switch (shape.operation) {
+    case Operation::scatter:
+    case Operation::gather:
+    case Operation::all_gather:
+    case Operation::reduce_scatter: return shape.blocks.largest() * shape.ranks;
+    default: return largest_buffer(shape);
+  }
+}
 
 }  // namespace
 
@@ -131,7 +145,7 @@ Method ChoiceTable::choose(const Shape& shape, std::size_t size, Ground ground, 
   if (const std::uint64_t most = most_of_window(shape, method.algorithm, window); most > 0) {
     if (segment == 0 || segment > most) segment = most;
   }
-  if (segment != 0) segment = std::max(segment, bytes / kMostSegments);
+  if (segment != 0) segment = std::max(segment, cut_elements(shape) * size / kMostSegments);
   method.segment = segment == 0 ? 0 : std::max<std::uint64_t>(segment / size, 1);
   return method;
 }

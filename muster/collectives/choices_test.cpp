@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "muster/collectives/desk.h"
+
 namespace muster::collectives {
 namespace {
 
@@ -49,6 +51,21 @@ TEST(ChoiceTable, KeepsSegmentsWithinTheWindowsAndFewEnough) {
   EXPECT_LE(make_plan(shape, method).window * 4, 64U << 10);
   const Shape huge = Shape::equal(Operation::all_reduce, 4, 0, 4096 * kMega);
   EXPECT_LT(4096 * kMega / ChoiceTable::standard().choose(huge, 8, Ground::links).segment, 20000U);
+}
+
+// One rank has all, many others nothing: as many rounds as for its block, in small pieces.
+TEST(ChoiceTable, KeepsThePhasesOfUnevenBlocksFewEnough) {
+  constexpr Rank kRanks = 64;
+  std::vector<std::uint64_t> counts(kRanks);
+  counts[3] = 4096 * kMega;
+  for (const Operation operation :
+       {Operation::scatter, Operation::gather, Operation::all_gather, Operation::reduce_scatter}) {
+    Shape shape = Shape::equal(operation, kRanks, 0, 0);
+    shape.blocks = Blocks::uneven(counts);
+    const Method method = ChoiceTable::standard().choose(shape, 1, Ground::windows);
+    ASSERT_EQ(method.algorithm, Algorithm::staged);
+    EXPECT_LT(counts[3] / (method.segment / kRanks), kLastPhase / 3) << name(operation);
+  }
 }
 
 TEST(ChoiceTable, KeepsAllPlansWithinTheWindow) {

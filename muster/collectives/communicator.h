@@ -83,7 +83,9 @@ class Communicator {
                                                          const msg::Wait& wait = {});
 
   // Says goodbye: to the others this is a loss with a friendlier reason. What
-  // is under way ends with Code::cancelled.
+  // is under way ends with Code::cancelled. The last of those made from each
+  // other waits, a second at most, until the ranks of this host have read what
+  // this one brought to the last operation.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -153,7 +155,8 @@ class Communicator {
   Result<Buffer> share(Buffer mine, Rank root);
   Result<std::vector<Buffer>> all_share(Buffer mine);
 
-  // ---- Point to point, beside the operations: in order per pair and tag.
+  // ---- Point to point, beside the operations: in order per pair and tag. Elastic:
+  // what was not received when a member was lost is gone.
 
   // Returns once `data` may be written again.
   Status send(Input data, Rank to, std::uint32_t tag = 0, const msg::Wait& wait = {});
@@ -174,7 +177,8 @@ class Communicator {
   // completed. All survivors call it; nothing else works any more on a
   // communicator that has lost a member. Without a loss it is a dup() that also
   // works after a mismatch or a deadline. Code::unavailable if this rank was
-  // itself taken for lost, or most members cannot be reached.
+  // itself taken for lost, or most members cannot be reached. Once it has given
+  // one, Code::invalid.
   Result<std::unique_ptr<Communicator>> shrink(const msg::Wait& wait = {});
   // Of a communicator that shrink() gave: the last operation of the old one
   // that all its survivors completed.
@@ -186,8 +190,9 @@ class Communicator {
   // calls the operation itself.
   Result<Outcome> repeat();
   // Takes in whoever asks to join() under this name with a rank from size() on,
-  // until there are `size` members. All members call it; newcomers find
-  // themselves in the same communicator as those who get this one's result.
+  // until there are `size` members. Elastic: from the number of those who are
+  // left on. All members call it; newcomers find themselves in the same
+  // communicator as those who get this one's result.
   Result<std::unique_ptr<Communicator>> grow(Rank size, const msg::Wait& wait = {});
   // Ranks that are known to be lost, ascending.
   std::vector<Rank> lost() const;

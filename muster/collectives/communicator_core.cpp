@@ -11,6 +11,19 @@
 #include "muster/collectives/small.h"
 
 namespace muster::collectives::internal {
+namespace {
+
+// Numbers that the ranks need of each other before they can do `call`.
+Call counting_for(const Call& call) {
+  Call tell;
+  tell.element = Element::i64;
+  Description what = call.description();
+  what.form = static_cast<std::uint8_t>(what.form | Description::kCounting);
+  tell.part_of = what;
+  return tell;
+}
+
+}  // namespace
 
 CommunicatorCore::CommunicatorCore(std::shared_ptr<Crew> crew, const Manners& manners,
                                    std::shared_ptr<Crew> ancestor)
@@ -89,6 +102,7 @@ Result<Outcome> CommunicatorCore::do_call(const Call& call) {
     if (!last_call) last_call = call;
     return done.error();
   }
+  interrupted.reset();  // It was not repeated.
   count_completed();
   return Outcome{.number = completed(), .contributors = nullptr};
 }
@@ -111,9 +125,7 @@ Status CommunicatorCore::tell_counts(Call& call) {
   const Rank rank = crew_->rank();
   const std::uint64_t mine = call.count;
   std::vector<std::uint64_t> told(ranks);
-  Call tell;
-  tell.deed = Deed::counts;
-  tell.element = Element::i64;
+  Call tell = counting_for(call);
   if (call.operation == Operation::scatter) {
     tell.operation = Operation::broadcast;
     tell.root = call.root;
@@ -155,10 +167,8 @@ Status CommunicatorCore::tell_counts_of_all(Call& call) {
   const Rank ranks = crew_->size();
   const Rank rank = crew_->rank();
   call.table.resize(static_cast<std::size_t>(ranks) * ranks);
-  Call tell;
-  tell.deed = Deed::counts;
+  Call tell = counting_for(call);
   tell.operation = Operation::all_gather;
-  tell.element = Element::i64;
   tell.count = ranks;
   tell.input = reinterpret_cast<const std::byte*>(call.counts.data());
   tell.result = reinterpret_cast<std::byte*>(call.table.data());
@@ -174,11 +184,20 @@ Status CommunicatorCore::tell_counts_of_all(Call& call) {
   return ok();
 }
 
+// A user's function may throw, and so does the system when it has no memory: whatever it
+// is, the others must not wait for this rank.
 Status CommunicatorCore::run_over_crew(const Call& call) {
   if (crew_->size() == 1) return run_alone(call);
   const Result<std::uint64_t> number = crew_->begin(call.description());
   if (!number) return number.error();
-  Status done = perform(call);
+  Status done = ok();
+  try {
+    done = perform(call);
+  } catch (const std::exception& thrown) {
+    done = Error(Code::failed, fmt::format("rank {} threw: {}", rank_, thrown.what()));
+  } catch (...) {
+    done = Error(Code::failed, fmt::format("rank {} threw", rank_));
+  }
   if (!done) {
     const Error told = crew_->fail(done.error());
     crew_->recall();

@@ -38,6 +38,8 @@ class CommunicatorCore {
   // Of those who are inside, or have nothing to fear from who is.
   Crew& crew() const { return *crew_; }
   std::shared_ptr<Crew> crew_now() const;
+  // Any thread. The crew that has `rank` now, and which of its ranks it is.
+  Result<std::pair<std::shared_ptr<Crew>, Rank>> find(Rank rank) const;
   std::vector<Rank> waiting_for() const;
 
   Result<Outcome> run(Result<Call> call);
@@ -47,13 +49,17 @@ class CommunicatorCore {
   auto inside(Body body) {
     const Turnstile::Ticket ticket = turnstile_.take();
     turnstile_.wait_for(ticket);
-    auto result = body();
-    leave();
-    return result;
+    const Visit visit{*this};
+    return body();
   }
 
   Result<std::vector<Buffer>> share(Buffer mine, std::optional<Rank> root);
 
+  // Inside only. Elastic: the crew is the one that was agreed upon last. Before all that is
+  // no elastic operation itself.
+  Status catch_up();
+  // Inside only. How far it has come, as agreements count it.
+  std::uint64_t position() const { return manners_.elastic ? settled_ : completed(); }
   // Inside only. One operation over the crew, whatever it is for.
   Status carry_out(const Call& call);
   // Inside only. The counter of calls that have ended well.
@@ -77,6 +83,7 @@ class CommunicatorCore {
 
   // Takes over what was interrupted in the one that this one came from.
   void inherit(CommunicatorCore& old, const std::vector<Rank>& survivors);
+  // Inside only.
   Result<Outcome> repeat_interrupted();
 
   // Of the shrunken: what the old one left.
@@ -85,8 +92,14 @@ class CommunicatorCore {
   bool is_input_lost = false;         // It was in place, and no copy was kept.
   std::vector<std::byte> kept_input;  // Of the call that is, or was, under way.
   std::optional<Call> last_call;      // If it failed.
+  bool is_shrunk = false;
 
  private:
+  struct Visit {
+    CommunicatorCore& core;
+    ~Visit() { core.leave(); }
+  };
+
   Result<Outcome> do_call(const Call& call);
   Result<Outcome> do_elastic(const Call& call);
   // Elastic (elastic.cpp).
@@ -94,6 +107,7 @@ class CommunicatorCore {
   Status elastic_round(const Call& call, bool& is_prepared);
   Status recover(bool is_prepared, bool& is_committed);
   Status follow_decision();
+  void count_settled();
   Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);
 
   Status tell_counts(Call& call);
@@ -118,8 +132,9 @@ class CommunicatorCore {
   std::optional<Decision> decided_;  // Elastic: agreed upon, and yet to be followed.
   bool is_recoverable_ = true;
   bool has_unsure_ = false;      // Elastic: a result that was had and given up.
-  Where before_{};               // Of the shrunken: the old one,
-  std::vector<Rank> survivors_;  // and who of it is here.
+  std::uint64_t settled_ = 0;    // Elastic: elastic operations that have ended well.
+  Where before_{};               // Of the shrunken: where the interrupted call was made,
+  std::vector<Rank> survivors_;  // and who of them is here.
 
   Turnstile turnstile_;
   Workshop workshop_;

@@ -37,7 +37,7 @@ Result<std::unique_ptr<Communicator>> join_as(loop::Loop& loop, FabricOptions op
                                               const msg::Wait& wait) {
   const Manners manners = options.common.manners;
   MUSTER_TRY(std::shared_ptr<Fabric> fabric, Fabric::open(loop, std::move(options)));
-  MUSTER_TRY(auto crew, internal::meet(fabric, manners, wait));
+  MUSTER_TRY(auto crew, internal::meet(fabric, manners, internal::bounded(wait, manners, loop)));
   return std::make_unique<Communicator>(
       std::make_unique<CommunicatorCore>(std::move(crew), manners));
 }
@@ -103,8 +103,9 @@ Result<std::unique_ptr<Communicator>> Communicator::over_type(msg::Proxy& proxy,
     return Error(Code::invalid,
                  fmt::format("join: {} is of type {}, not {}", proxy.name(), proxy.type(), type));
   }
+  const msg::Wait until = internal::bounded(wait, manners, proxy.loop());
   if (size > 1) {
-    MUSTER_TRY_OK(proxy.wait_for_peers({{.type = type, .count = size - 1}}, wait));
+    MUSTER_TRY_OK(proxy.wait_for_peers({{.type = type, .count = size - 1}}, until));
   }
   std::vector<std::string> members = proxy.peer_names(type);
   members.push_back(proxy.name());
@@ -113,7 +114,7 @@ Result<std::unique_ptr<Communicator>> Communicator::over_type(msg::Proxy& proxy,
     return Error(Code::invalid, fmt::format("join: there are {} components of type {}, not {}",
                                             members.size(), type, size));
   }
-  return over(proxy, name, members, manners, wait);
+  return over(proxy, name, members, manners, until);
 }
 
 }  // namespace muster::collectives

@@ -30,23 +30,24 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
   has_complained_ = false;
   slow_since_ = {};
   here_due_ = {};
-  if (!is_one_host_ || what.deed == Deed::share || what.deed == Deed::all_share) {
-    // What came already may be of another call than this.
-    const loop::Turn turn(loop_);
-    current_ = what;
-    current_number_ = number_;
-    count_messages_anew();
-    inside_.store(number_, std::memory_order_release);
-    for (Rank peer = 0; peer < size(); ++peer) {
-      const auto& in = peers_[peer].operations.in;
-      if (!in.empty()) notice_mismatch(peer, in.front());
-    }
-    // What is shared has no place of its own; others have to say first where it is.
-    if (what.deed == Deed::share || what.deed == Deed::all_share) resume_messages();
-  } else {
-    inside_.store(number_, std::memory_order_release);
-  }
+  inside_.store(number_, std::memory_order_release);
+  const bool is_shared = what.deed == Deed::share || what.deed == Deed::all_share;
+  if (!is_one_host_ || is_shared) begin_messages();
+  // What is shared has no place of its own; others have to say first where it is.
+  if (is_shared) resume_messages();
   return number_;
+}
+
+// What came already may be of another call than this.
+void Crew::begin_messages() {
+  const loop::Turn turn(loop_);
+  current_ = what_;
+  current_number_ = number_;
+  count_messages_anew();
+  for (Rank peer = 0; peer < size(); ++peer) {
+    const auto& in = peers_[peer].operations.in;
+    if (!in.empty()) notice_mismatch(peer, in.front());
+  }
 }
 
 Result<Slot*> Crew::slot() {
@@ -116,6 +117,12 @@ void Crew::end() {
     wake_readers(desk_->progress);
   }
   inside_.store(0, std::memory_order_release);
+}
+
+Status Crew::make_window(std::size_t bytes) {
+  if (window_.size() > 0) return ok();
+  MUSTER_TRY(window_, fabric_->allocate(bytes));
+  return ok();
 }
 
 std::optional<std::pair<std::uint32_t, std::uint64_t>> Crew::find_own(const std::byte* data,

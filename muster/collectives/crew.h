@@ -31,6 +31,9 @@
 
 namespace muster::collectives::internal {
 
+// The same wait; where it has no end, the manners' deadline is its end.
+msg::Wait bounded(const msg::Wait& wait, const Manners& manners, const loop::Loop& loop);
+
 using Seats = std::vector<std::shared_ptr<Seat>>;  // By rank; null: this member.
 
 class Crew {
@@ -61,6 +64,8 @@ class Crew {
   // Ranks of this host may read each other's private memory.
   bool may_read_private() const { return may_read_private_; }
   bool is_here(Rank rank) const { return hosts_[rank] == hosts_[rank_]; }
+  // How the caller counts the ranks, for words, where that is otherwise: elastic.
+  void call_ranks(const std::vector<Rank>& ranks);
 
   // ---- Inside an operation: begin(), then as below, then end() or fail().
 
@@ -83,7 +88,9 @@ class Crew {
   // This rank gives the operation up: all others are told. Gives `why` back, in words.
   Error fail(const Error& why);
 
-  // Messages. `part` is kept until it has left; once `settle` holds, all have.
+  // Messages: who shares memory with all others says first that there are some. `part`
+  // is kept until it has left; once `settle` holds, all have.
+  void begin_messages();
   void send(Rank to, Buffer part);
   Result<Buffer> receive(Rank from);
   // Until all sends of this operation but the last `but` have been let go.
@@ -106,6 +113,11 @@ class Crew {
   bool is_settled(std::size_t index) const { return sent_[index].is_settled(); }
 
   const Desk* own_desk() const { return desk_; }
+  // Memory that the ranks of this host read, one for all operations: nobody writes its own
+  // before it has seen the slots of all others of its host, and who shows one has ended the
+  // operation before.
+  Status make_window(std::size_t bytes);
+  std::byte* window() const { return window_.data(); }
   // Where memory of ours lies, if all ranks of this host know the segment.
   std::optional<std::pair<std::uint32_t, std::uint64_t>> find_own(const std::byte* data,
                                                                   std::uint64_t bytes) const;
@@ -125,8 +137,9 @@ class Crew {
   // Who has not come to what this rank is in: an operation, an agreement, the
   // making of the crew.
   std::vector<Rank> waiting_for() const;
-  // The same wait; where it has no end, the manners' deadline is its end.
-  msg::Wait bounded(const msg::Wait& wait) const;
+  msg::Wait bounded(const msg::Wait& wait) const {
+    return internal::bounded(wait, manners_, loop_);
+  }
   // Ends what is under way.
   void cancel();
   // Tells the others that nothing more will come. Once no thread is inside an operation.
@@ -219,6 +232,11 @@ class Crew {
   std::vector<Rank> unready() const;
   Status read_readies();
   void find_hosts(const std::vector<std::vector<bool>>& shares);
+  void leave_memory_to_readers();
+
+  // In words.
+  Rank called(Rank rank) const { return called_.empty() ? rank : called_[rank]; }
+  std::vector<Rank> called(std::vector<Rank> ranks) const;
 
   // Waiting (crew_wait.cpp).
   // A word of `peer`'s.
@@ -288,6 +306,7 @@ class Crew {
 
   Buffer desk_memory_;
   Desk* desk_ = nullptr;  // Null: no rank of this host but this.
+  WritableBuffer window_;
   Hosts hosts_;
   std::vector<std::int64_t> pids_;
   bool is_one_host_ = false;
@@ -322,6 +341,7 @@ class Crew {
   Position idle_position_;                   // Else how far it has come.
 
   // Under the baton.
+  std::vector<Rank> called_;
   std::optional<Trouble> trouble_;
   Description current_;  // What messages of operation current_number_ have to be.
   std::uint64_t current_number_ = 0;

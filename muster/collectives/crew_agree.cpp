@@ -18,8 +18,8 @@ constexpr Duration kAskAgain = std::chrono::milliseconds(5);
 Result<Decision> Crew::agree(const Position& position, const msg::Wait& wait) {
   {
     const loop::Turn turn(loop_);
-    set_trouble(
-        Error(Code::unavailable, fmt::format("rank {} has begun to shrink(); do so too", rank_)));
+    set_trouble(Error(Code::unavailable,
+                      fmt::format("rank {} has begun to shrink(); do so too", called(rank_))));
     tell_trouble();
     if (agreement_ == nullptr) {
       begin_agreement(position);
@@ -69,7 +69,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
 
 Error Crew::not_agreed(msg::internal::Waited waited) const {
   Error error =
-      msg::internal::why_not(waited, name_missing("agree on who is left", not_agreeing()));
+      msg::internal::why_not(waited, name_missing("agree on who is left", called(not_agreeing())));
   if (waited == msg::internal::Waited::cancelled || !agreement_->lacks_quorum()) return error;
   return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());
 }

@@ -110,9 +110,9 @@ void Crew::take_data(Rank from, const Note& note, wire::Frame& frame) {
 void Crew::notice_mismatch(Rank from, const Incoming& incoming) {
   if (incoming.number != current_number_ || incoming.what == current_) return;
   if (incoming.number != inside_.load(std::memory_order_acquire)) return;
-  set_trouble(
-      Error(Code::invalid, fmt::format("rank {} called {}, rank {} called {}", from,
-                                       describe(incoming.what), rank_, describe(current_))));
+  set_trouble(Error(Code::invalid,
+                    fmt::format("rank {} called {}, rank {} called {}", called(from),
+                                describe(incoming.what), called(rank_), describe(current_))));
 }
 
 void Crew::take_credit(Rank from, const Note& note) {
@@ -191,7 +191,7 @@ Status Crew::send_message(Rank to, std::uint32_t tag, const Description& what, B
            (stream.out.empty() && is_allowed(stream.unconfirmed, cost));
   });
   if (waited != msg::internal::Waited::done) {
-    return msg::internal::why_not(waited, fmt::format("send to rank {}", to));
+    return msg::internal::why_not(waited, fmt::format("send to rank {}", called(to)));
   }
   if (has_trouble()) return trouble_or("the communicator has ended");
   if (has_left(to)) return departed(to);
@@ -212,7 +212,7 @@ Result<Buffer> Crew::receive_message(Rank from, std::uint32_t tag, Description& 
     return has_trouble() || find() != stream.in.end() || has_left(from);
   });
   if (waited != msg::internal::Waited::done) {
-    return msg::internal::why_not(waited, fmt::format("receive from rank {}", from));
+    return msg::internal::why_not(waited, fmt::format("receive from rank {}", called(from)));
   }
   const loop::Turn turn(loop_);
   const auto found = find();

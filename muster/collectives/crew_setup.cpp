@@ -34,9 +34,24 @@ Crew::Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, R
 Crew::~Crew() {
   const loop::Turn turn(loop_);
   fabric_->strike_off(*this);
+  if (desk_ != nullptr) leave_memory_to_readers();
   for (const auto& seat : seats_) {
     if (seat != nullptr) seat->readies.erase(context_);
   }
+}
+
+void Crew::leave_memory_to_readers() {
+  desk_->is_closed.store(1, std::memory_order_release);
+  if (number_ == 0) return;
+  Remains::Piece piece;
+  piece.memory = {desk_memory_, std::move(window_).freeze()};
+  piece.number = number_;
+  piece.was_in_peace = !trouble_ || trouble_->why.code() == Code::cancelled;
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (peers_[peer].desk == nullptr) continue;
+    piece.readers.push_back({peers_[peer].held_desk, seats_[peer]->hello->process});
+  }
+  fabric_->remains().keep(std::move(piece));
 }
 
 Result<std::shared_ptr<Crew>> Crew::start(std::shared_ptr<Fabric> fabric, std::uint64_t context,

@@ -15,6 +15,16 @@ constexpr std::size_t kMaxReason = 1024;
 
 }  // namespace
 
+void Crew::call_ranks(const std::vector<Rank>& ranks) {
+  const loop::Turn turn(loop_);
+  called_ = ranks;
+}
+
+std::vector<Rank> Crew::called(std::vector<Rank> ranks) const {
+  for (Rank& rank : ranks) rank = called(rank);
+  return ranks;
+}
+
 std::optional<Rank> Crew::rank_of(const Seat& seat) const {
   for (Rank rank = 0; rank < size(); ++rank) {
     if (seats_[rank].get() == &seat) return rank;
@@ -29,7 +39,7 @@ void Crew::lose(Seat& seat) {
   const std::string why = seat.lost ? seat.lost->message() : "it did not come up";
   if (is_news) {
     set_trouble(Error(Code::unavailable, fmt::format("rank {} ({}) was lost: {}; shrink() to go on",
-                                                     *rank, seat.name, why)));
+                                                     called(*rank), seat.name, why)));
   }
   // Nothing more will leave for it.
   for (Stream* const stream : {&peers_[*rank].operations, &peers_[*rank].messages}) {
@@ -93,7 +103,7 @@ void Crew::take_leave(Rank from, const Note& note) {
 
 Error Crew::departed(Rank peer) const {
   return {Code::unavailable,
-          fmt::format("rank {} has left the communicator; shrink() to go on", peer)};
+          fmt::format("rank {} has left the communicator; shrink() to go on", called(peer))};
 }
 
 Error Crew::await_trouble(std::string_view instead) {
@@ -111,7 +121,8 @@ Error Crew::trouble_or(std::string_view instead) const {
   if (!trouble_) return {Code::unavailable, std::string(instead)};
   const Error& why = trouble_->why;
   if (trouble_->found_by == rank_) return why;
-  return {why.code(), fmt::format("{} (told by rank {})", why.message(), trouble_->found_by)};
+  return {why.code(),
+          fmt::format("{} (told by rank {})", why.message(), called(trouble_->found_by))};
 }
 
 std::vector<Rank> Crew::lost() const {
@@ -124,14 +135,14 @@ std::vector<Rank> Crew::lost() const {
 }
 
 Error Crew::in_words(const Error& why) const {
-  return why.during(fmt::format("{} on rank {}", describe(what_), rank_));
+  return why.during(fmt::format("{} on rank {}", describe(what_), called(rank_)));
 }
 
 Error Crew::mismatch(Rank peer, const Description& theirs, std::uint64_t number) const {
   const std::string where =
       number == number_ ? "" : fmt::format(" as operation {} where this is {}", number, number_);
-  return {Code::invalid, fmt::format("rank {} called {}{}, rank {} called {}", peer,
-                                     describe(theirs), where, rank_, describe(what_))};
+  return {Code::invalid, fmt::format("rank {} called {}{}, rank {} called {}", called(peer),
+                                     describe(theirs), where, called(rank_), describe(what_))};
 }
 
 Error Crew::fail(const Error& why) {

@@ -133,18 +133,19 @@ void Crew::begin_to_wait() {
   if (slow_since_ == TimePoint{}) slow_since_ = loop_.now();
 }
 
-msg::Wait Crew::bounded(const msg::Wait& wait) const {
-  TimePoint until = wait.deadline_from([this] { return loop_.now(); });
-  if (until == kForever && manners_.deadline != Duration::max()) {
-    until = loop_.now() + manners_.deadline;
+msg::Wait bounded(const msg::Wait& wait, const Manners& manners, const loop::Loop& loop) {
+  TimePoint until = wait.deadline_from([&] { return loop.now(); });
+  if (until == kForever && manners.deadline != Duration::max()) {
+    until = loop.now() + manners.deadline;
   }
   return msg::Wait(until, wait.stop()).asking(wait.check());
 }
 
 void Crew::complain(const std::string& deed, const std::vector<Rank>& missing) const {
-  log::warning(fmt::format(
-      "operation stuck  operation {}  number {}  rank {}  waits for {}", deed, number_, rank_,
-      missing.empty() ? "those who have come" : fmt::format("{}", fmt::join(missing, " "))));
+  log::warning(fmt::format("operation stuck  operation {}  number {}  rank {}  waits for {}", deed,
+                           number_, called(rank_),
+                           missing.empty() ? "those who have come"
+                                           : fmt::format("{}", fmt::join(called(missing), " "))));
 }
 
 std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing) {
@@ -166,7 +167,7 @@ Status Crew::check_time() {
     complain(describe(what_), waiting_for());
   }
   if (manners_.deadline == Duration::max() || waited < manners_.deadline) return ok();
-  return Error(Code::timeout, name_missing("the deadline passed", waiting_for()));
+  return Error(Code::timeout, name_missing("the deadline passed", called(waiting_for())));
 }
 
 std::vector<Rank> Crew::waiting_for() const {

@@ -37,6 +37,8 @@ std::string describe(const Description& what) {
   const std::string_view type = element ? name(*element) : "unknown";
   if (what.counts != 0) {
     text += fmt::format("(counts {:08x} of {}", what.counts & 0xFFFFFFFF, type);
+  } else if ((what.form & Description::kUneven) != 0) {
+    text += fmt::format("({}", type);  // Ranks have counts of their own.
   } else {
     text += fmt::format("({} x {}", what.count, type);
   }

@@ -34,7 +34,7 @@ enum class Deed : std::uint8_t {
   split,
   dup,
   grow,
-  counts,  // Ranks tell each other the counts of what follows.
+  counts,  // No more in use.
   commit,  // Elastic: all have the result.
 };
 
@@ -45,13 +45,14 @@ struct Description {
   Deed deed = Deed::barrier;
   Element element = Element::u8;
   Reduction::Kind reduction = Reduction::Kind::sum;
-  std::uint8_t form = 0;  // kUneven, kOrdered.
+  std::uint8_t form = 0;  // kUneven, kOrdered, kCounting.
   Rank root = 0;
   std::uint64_t count = 0;   // Elements of a rank, where all ranks have the same.
   std::uint64_t counts = 0;  // digest_of() the counts, where all ranks know them.
 
   static constexpr std::uint8_t kUneven = 1;
   static constexpr std::uint8_t kOrdered = 2;
+  static constexpr std::uint8_t kCounting = 4;  // Its first part: ranks tell their counts.
 
   friend bool operator==(const Description&, const Description&) = default;
 };

@@ -33,14 +33,16 @@ struct alignas(64) Slot {
 static_assert(sizeof(Slot) == kSlotSize && offsetof(Slot, payload) == 32);
 
 // How far a rank has come: the operation, and its phase. Only ever grows.
-inline constexpr std::uint64_t kLastPhase = 0xFFFF;
+inline constexpr int kPhaseBits = 20;
+inline constexpr std::uint64_t kLastPhase = (1U << kPhaseBits) - 1;
 constexpr std::uint64_t progress_of(std::uint64_t operation, std::uint64_t phase) {
-  return operation << 16 | phase;
+  return operation << kPhaseBits | phase;
 }
 
 struct Desk {
   // Others look at this after each operation, and it hardly ever changes.
   alignas(64) std::atomic<std::uint32_t> is_asleep;  // On a word of somebody's: wake it.
+  std::atomic<std::uint32_t> is_closed;              // It reads nothing of others any more.
   std::atomic<std::uint64_t> aborted;                // The operation that failed here, else 0.
   alignas(64) Word progress;
   alignas(64) Slot slots[kSlots];

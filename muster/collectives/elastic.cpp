@@ -19,8 +19,15 @@ Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
   keep_input_of(call);
   crew_->enter_call();
   Result<Outcome> outcome = elastic_rounds(call);
-  crew_->leave_call({.completed = completed(), .prepared = completed()});
+  crew_->leave_call({.completed = settled_, .prepared = settled_});
   return outcome;
+}
+
+Status CommunicatorCore::catch_up() {
+  if (!decided_) return ok();
+  MUSTER_TRY_OK(follow_decision());
+  crew_->leave_call({.completed = settled_, .prepared = settled_});
+  return ok();
 }
 
 Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
@@ -39,9 +46,15 @@ Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
       std::memcpy(const_cast<std::byte*>(call.input), kept_input.data(), kept_input.size());
     }
   }
-  count_completed();
+  count_settled();
   return Outcome{.number = completed(),
                  .contributors = std::make_shared<const std::vector<Rank>>(round_)};
+}
+
+// Apart from all else that is counted: split() and its like may fail on some ranks alone.
+void CommunicatorCore::count_settled() {
+  count_completed();
+  ++settled_;
 }
 
 Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
@@ -65,8 +78,7 @@ Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
 }
 
 Status CommunicatorCore::recover(bool is_prepared, bool& is_committed) {
-  const Position position{.completed = completed(),
-                          .prepared = completed() + (is_prepared ? 1 : 0)};
+  const Position position{.completed = settled_, .prepared = settled_ + (is_prepared ? 1 : 0)};
   Result<Decision> decision = crew_->agree(position, {});
   if (!decision) {
     has_unsure_ = has_unsure_ || is_prepared;
@@ -80,7 +92,7 @@ Status CommunicatorCore::recover(bool is_prepared, bool& is_committed) {
     if (!std::exchange(has_unsure_, false)) {
       return Error(Code::internal, "survivors agreed on the impossible");
     }
-    count_completed();
+    count_settled();
     is_committed = false;
   }
   if (is_committed) return ok();
@@ -93,6 +105,7 @@ Status CommunicatorCore::follow_decision() {
   std::vector<Rank> alive;
   for (const Rank rank : decision.survivors) alive.push_back(alive_[rank]);
   MUSTER_TRY(std::shared_ptr<Crew> crew, crew_of(decision, {}));
+  crew->call_ranks(alive);
   crew->enter_call();
   {
     const loop::Turn turn(fabric_->loop());

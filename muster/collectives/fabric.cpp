@@ -100,6 +100,7 @@ Status Fabric::open() {
 }
 
 Fabric::~Fabric() {
+  await_readers();
   {
     // What is said leaves when the baton is given up.
     const loop::Turn turn(loop_);
@@ -117,6 +118,17 @@ Fabric::~Fabric() {
     seat->link.reset();
   }
   endpoint_.reset();
+}
+
+// Whoever is in the last operation yet needs no more than a moment for it, and the links:
+// their memory goes with them.
+void Fabric::await_readers() {
+  constexpr Duration kPatience = std::chrono::seconds(1);
+  constexpr Duration kGlance = std::chrono::milliseconds(1);
+  for (const TimePoint limit = loop_.now() + kPatience; loop_.now() < limit;) {
+    if (const loop::Turn turn(loop_); remains_.sweep()) return;
+    loop_.wait_until([] { return false; }, loop_.now() + kGlance);
+  }
 }
 
 Seat& Fabric::seat_for(Id id, const std::string& name) {

@@ -18,6 +18,7 @@
 #include "muster/arena/segment.h"
 #include "muster/base/result.h"
 #include "muster/collectives/communicator_options.h"
+#include "muster/collectives/remains.h"
 #include "muster/collectives/seat.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/registry.h"
@@ -67,6 +68,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
 
   void enlist(Crew& crew);
   void strike_off(Crew& crew);
+  Remains& remains() { return remains_; }
 
   // Ends the link to a member, who is lost by that.
   void cut(Seat& seat, const Error& why) { lose(seat, why); }
@@ -106,6 +108,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void take_segment(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_welcome(const Note& note, const wire::Frame& frame);
   void introduce_sample(const Buffer& sample);
+  void await_readers();
   void lose(Seat& seat, const Error& why);
   void bury(std::unique_ptr<net::Link> link);
 
@@ -126,6 +129,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   std::vector<std::shared_ptr<Seat>> seats_;
   std::vector<std::unique_ptr<net::Link>> doomed_;
   std::multimap<std::uint64_t, Crew*> crews_;  // By context.
+  Remains remains_;
   std::vector<OwnSegment> own_segments_;
   std::uint32_t last_segment_ = 0;
   std::optional<Error> ended_;

@@ -18,6 +18,7 @@ constexpr std::size_t kSample = 4096;
 
 Result<WritableBuffer> Fabric::allocate(std::size_t bytes) {
   const loop::Turn turn(loop_);
+  remains_.sweep();
   for (const auto& seat : seats_) {
     if (!seat->is_here() || !seat->shares_memory()) continue;
     MUSTER_TRY(WritableBuffer buffer, seat->link->allocate(std::max(bytes, kSample)));

@@ -33,22 +33,26 @@ void take_seat(Look& look, const std::shared_ptr<Seat>& seat, const Fabric& fabr
   if (place == nullptr || seat->id < place->id) place = seat;
 }
 
+// Of two sizes: who has no place in the smaller one is a newcomer to be, and early.
+bool is_to_come_later(const Hello& hello, const CommunicatorOptions& own) {
+  return hello.size < own.size ? own.rank >= hello.size : hello.rank >= own.size;
+}
+
 Look look_around(const Fabric& fabric) {
   Look look;
   const CommunicatorOptions& own = fabric.options();
   look.seats.resize(own.size);
   for (const auto& seat : fabric.seats()) {
-    if (!seat->is_here()) continue;
+    if (!seat->hello) continue;
     const Hello& hello = *seat->hello;
     if (hello.is_founded) {
-      look.is_newcomer = true;
-      continue;
-    }
-    if (hello.size != own.size) {
+      look.is_newcomer = look.is_newcomer || seat->is_here();
+    } else if (hello.size == own.size) {
+      if (seat->is_here() && hello.rank < own.size) take_seat(look, seat, fabric);
+    } else if (!is_to_come_later(hello, own)) {
+      // Also if it has gone since: it saw the same, and was quicker.
       look.error = Error(Code::invalid, fmt::format("rank {} expects {} ranks, this one {}",
                                                     hello.rank, hello.size, own.size));
-    } else if (hello.rank < own.size) {
-      take_seat(look, seat, fabric);
     }
   }
   look.is_full = true;
@@ -57,6 +61,22 @@ Look look_around(const Fabric& fabric) {
   }
   if (fabric.ended()) look.error = fabric.ended()->during("stay in the registry");
   return look;
+}
+
+// Who comes together.
+struct Meeting {
+  std::uint64_t context;
+  Seats seats;
+  Rank rank;
+};
+
+Meeting meeting_of(const Fabric& fabric, const Welcome& welcome) {
+  Meeting meeting{welcome.context, {}, fabric.options().rank};
+  for (const Id id : welcome.members) {
+    if (id == fabric.id()) meeting.rank = static_cast<Rank>(meeting.seats.size());
+    meeting.seats.push_back(id == fabric.id() ? nullptr : fabric.find(id));
+  }
+  return meeting;
 }
 
 // All members are here, and we are taken in.
@@ -96,33 +116,27 @@ std::uint64_t founding_context(const Fabric& fabric, const Seats& seats) {
 Result<std::shared_ptr<Crew>> meet(const std::shared_ptr<Fabric>& fabric, const Manners& manners,
                                    const msg::Wait& wait) {
   loop::Loop& loop = fabric->loop();
+  std::optional<Error> error;
+  std::optional<Meeting> meeting;
   const auto waited = msg::internal::wait_for(loop, wait, [&] {
+    // All in one look: who is here may be gone at the next.
     const Look look = look_around(*fabric);
-    return look.error || is_welcomed(*fabric) || (look.is_full && !look.is_newcomer);
-  });
-  Seats seats;
-  std::uint64_t context = 0;
-  Rank rank = fabric->options().rank;
-  {
-    const loop::Turn turn(loop);
-    const Look look = look_around(*fabric);
-    if (look.error) return look.error->during("join");
-    if (is_welcomed(*fabric)) {
-      const Welcome& welcome = *fabric->welcome();
-      context = welcome.context;
-      for (const Id id : welcome.members) {
-        if (id == fabric->id()) rank = static_cast<Rank>(seats.size());
-        seats.push_back(id == fabric->id() ? nullptr : fabric->find(id));
-      }
-    } else if (waited == msg::internal::Waited::done && look.is_full) {
-      seats = look.seats;
-      context = founding_context(*fabric, seats);
-    } else {
-      return not_in_time(*fabric, waited);
+    if (look.error) {
+      error = look.error;
+    } else if (is_welcomed(*fabric)) {
+      meeting = meeting_of(*fabric, *fabric->welcome());
+    } else if (look.is_full && !look.is_newcomer) {
+      meeting = Meeting{founding_context(*fabric, look.seats), look.seats, fabric->options().rank};
     }
+    return error || meeting;
+  });
+  if (error) return error->during("join");
+  if (!meeting) {
+    const loop::Turn turn(loop);
+    return not_in_time(*fabric, waited);
   }
   MUSTER_TRY(std::shared_ptr<Crew> crew,
-             Crew::make(fabric, context, std::move(seats), rank, manners, wait));
+             Crew::make(fabric, meeting->context, meeting->seats, meeting->rank, manners, wait));
   const loop::Turn turn(loop);
   fabric->become_founded();
   return crew;

@@ -15,8 +15,9 @@ void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wai
     std::ranges::fill(newcomers, Id{});
     for (const auto& seat : fabric_->seats()) {
       if (!seat->is_here() || seat->hello->is_founded) continue;
-      if (seat->hello->rank < size_ || seat->hello->rank - size_ >= newcomers.size()) continue;
-      Id& place = newcomers[seat->hello->rank - size_];
+      const Rank rank = seat->hello->rank;
+      if (rank < crew_->size() || rank - crew_->size() >= newcomers.size()) continue;
+      Id& place = newcomers[rank - crew_->size()];
       if (!place || seat->id < place) place = seat->id;
     }
     return std::ranges::all_of(newcomers, [](Id id) { return static_cast<bool>(id); });
@@ -39,26 +40,43 @@ void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,
   }
 }
 
+// What was interrupted there; or before, and has not been repeated since.
 void CommunicatorCore::inherit(CommunicatorCore& old, const std::vector<Rank>& survivors) {
-  if (!old.last_call) return;
-  interrupted = std::exchange(old.last_call, std::nullopt);
-  before_ = old.where();
-  survivors_ = survivors;
+  if (old.last_call) {
+    interrupted = std::exchange(old.last_call, std::nullopt);
+    before_ = old.where();
+    survivors_ = survivors;
+  } else if (old.interrupted) {
+    interrupted = std::exchange(old.interrupted, std::nullopt);
+    before_ = old.before_;
+    for (const Rank rank : survivors) survivors_.push_back(old.survivors_[rank]);
+  } else {
+    return;
+  }
   kept_input = std::move(old.kept_input);
   is_input_lost = interrupted->is_in_place(before_.ranks, before_.rank) && kept_input.empty();
 }
 
 Result<Outcome> CommunicatorCore::repeat_interrupted() {
-  return inside([&]() -> Result<Outcome> {
-    const Call call = *std::exchange(interrupted, std::nullopt);
-    if (!kept_input.empty()) {
-      std::ranges::copy(kept_input, const_cast<std::byte*>(call.input));
-    }
-    MUSTER_TRY(const Reduced reduced, for_survivors(call, before_, survivors_));
-    MUSTER_TRY(const Outcome outcome, do_call(reduced.call));
-    spread(call, before_, survivors_, reduced);
-    return outcome;
-  });
+  if (!interrupted) {
+    return Error(Code::invalid, "repeat: no operation was interrupted on this rank");
+  }
+  if (is_input_lost) {
+    return Error(Code::invalid,
+                 "repeat: the operation was in place and no copy of its input was kept; set "
+                 "Manners::keep_input");
+  }
+  if (!kept_input.empty()) {
+    std::ranges::copy(kept_input, const_cast<std::byte*>(interrupted->input));
+  }
+  // If it fails, it is still the one that was interrupted.
+  MUSTER_TRY(const Reduced reduced, for_survivors(*interrupted, before_, survivors_));
+  MUSTER_TRY_OK(carry_out(reduced.call));
+  spread(*interrupted, before_, survivors_, reduced);
+  interrupted.reset();
+  kept_input.clear();
+  count_completed();
+  return Outcome{.number = completed(), .contributors = nullptr};
 }
 
 }  // namespace muster::collectives::internal

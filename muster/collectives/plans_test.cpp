@@ -99,6 +99,22 @@ TEST(Plans, KeepTheOrderOfTheRanksForWhatIsNotCommutative) {
   EXPECT_FALSE(kept.contains(Algorithm::ring));
 }
 
+// More segments than all members on the way have cells for.
+TEST(Plans, OfLongPipelinesInTheOrderOfTheRanksHaveNobodyWaitForEver) {
+  for (Rank ranks = 2; ranks <= 6; ++ranks) {
+    PlanCase one = equal_case(Operation::reduce, Algorithm::chain, ranks, 150);
+    one.is_commutative = false;
+    one.has_finish = true;
+    one.method.segment = 1;
+    for (one.root = 0; one.root < ranks; ++one.root) {
+      for (const bool same : {false, true}) {
+        one.same_memory = same;
+        expect_right(one);
+      }
+    }
+  }
+}
+
 TEST(Plans, AreRightWhereInputAndResultAreTheSameMemory) {
   for (Rank ranks = 1; ranks <= 9; ++ranks) {
     for (PlanCase one : all_methods(ranks, 5)) {

@@ -1,5 +1,6 @@
 // What passes between two ranks beside the operations, and by reference.
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -16,21 +17,23 @@ Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<R
     return Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root));
   }
   return inside([&]() -> Result<std::vector<Buffer>> {
+    MUSTER_TRY_OK(catch_up());
+    if (root) MUSTER_TRY_OK(find(*root));
     Description what;
     what.deed = root ? Deed::share : Deed::all_share;
     what.root = root.value_or(0);
     std::vector<Buffer> all(size_);
     MUSTER_TRY_OK(crew_->begin(what));
     const bool gives = !root || *root == rank_;
-    for (Rank peer = 0; gives && peer < size_; ++peer) {
-      if (peer != rank_) crew_->send(peer, mine);
+    for (Rank peer = 0; gives && peer < crew_->size(); ++peer) {
+      if (peer != crew_->rank()) crew_->send(peer, mine);
     }
     if (gives) all[rank_] = std::move(mine);
-    for (Rank peer = 0; peer < size_; ++peer) {
-      if (peer == rank_ || (root && *root != peer)) continue;
+    for (Rank peer = 0; peer < crew_->size(); ++peer) {
+      if (peer == crew_->rank() || (root && *root != alive_[peer])) continue;
       Result<Buffer> part = crew_->receive(peer);
       if (!part) return crew_->fail(part.error());
-      all[peer] = *std::move(part);
+      all[alive_[peer]] = *std::move(part);
     }
     crew_->end();
     count_completed();
@@ -38,8 +41,18 @@ Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<R
   });
 }
 
+Result<std::pair<std::shared_ptr<Crew>, Rank>> CommunicatorCore::find(Rank rank) const {
+  const loop::Turn turn(fabric_->loop());
+  const auto found = std::ranges::lower_bound(alive_, rank);
+  if (found == alive_.end() || *found != rank) {
+    return Error(Code::unavailable, fmt::format("rank {} ({}) was lost", rank, members_[rank]));
+  }
+  return std::pair(crew_, static_cast<Rank>(found - alive_.begin()));
+}
+
 std::vector<Rank> CommunicatorCore::lost() const {
-  const std::shared_ptr<Crew> crew = crew_now();
+  const loop::Turn turn(fabric_->loop());
+  const std::shared_ptr<Crew> crew = crew_;
   std::vector<bool> is_here(size_);
   for (const Rank rank : alive_) is_here[rank] = true;
   for (const Rank rank : crew->lost()) is_here[alive_[rank]] = false;
@@ -52,21 +65,33 @@ std::vector<Rank> CommunicatorCore::lost() const {
 
 }  // namespace internal
 
+namespace {
+
+Error nothing_there(std::string_view attempt, std::uint64_t count) {
+  return {Code::invalid, fmt::format("{}: {} elements at no address", attempt, count)};
+}
+
+}  // namespace
+
 Status Communicator::send(Input data, Rank to, std::uint32_t tag, const msg::Wait& wait) {
   if (to >= size()) return Error(Code::invalid, fmt::format("send: there is no rank {}", to));
+  if (data.data == nullptr && data.count > 0) return nothing_there("send", data.count);
+  MUSTER_TRY(const auto there, core_->find(to));
   Description what;
   what.element = data.element;
   what.count = data.count;
   const std::span bytes(static_cast<const std::byte*>(data.data), data.bytes());
-  return core_->crew_now()->send_message(to, tag, what, Buffer::copy_of(bytes), wait);
+  return there.first->send_message(there.second, tag, what, Buffer::copy_of(bytes), wait);
 }
 
 Status Communicator::receive(Output data, Rank from, std::uint32_t tag, const msg::Wait& wait) {
   if (from >= size()) {
     return Error(Code::invalid, fmt::format("receive: there is no rank {}", from));
   }
+  if (data.data == nullptr && data.count > 0) return nothing_there("receive", data.count);
+  MUSTER_TRY(const auto there, core_->find(from));
   Description what;
-  MUSTER_TRY(const Buffer part, core_->crew_now()->receive_message(from, tag, what, wait));
+  MUSTER_TRY(const Buffer part, there.first->receive_message(there.second, tag, what, wait));
   if (what.element != data.element || what.count != data.count || part.size() != data.bytes()) {
     const auto element = element_of_number(static_cast<std::uint8_t>(what.element));
     return Error(Code::invalid, fmt::format("receive: rank {} sent {} x {}, expected were {} x {}",

@@ -7,7 +7,8 @@
 // Sums and products of integers wrap around. A NaN in any contribution makes
 // min and max NaN. mean is the sum, divided once at the end by the number of
 // contributors; of integers, towards zero. Logical results are 0 or 1. f16 and
-// bf16 are added up in float and rounded where a rank stores or sends them.
+// bf16 are added up in float and rounded where a rank stores or sends them: over
+// links, a mean overflows where the sum does.
 
 #pragma once
 
@@ -23,7 +24,8 @@ namespace muster::collectives {
 // to[i] = left[i] (op) right[i] for `count` elements. `to` may be `left` or
 // `right`, and is else apart from both. Runs on the thread that called the
 // collective or waits for it, on every rank, on pieces of any length; it must
-// give the same on all of them and may not call the communicator.
+// give the same on all of them and may not call the communicator. If it throws,
+// the operation fails with Code::failed on every rank that has not returned.
 using UserFunction =
     std::function<void(const void* left, const void* right, void* to, std::size_t count)>;
 

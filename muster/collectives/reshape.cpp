@@ -50,6 +50,7 @@ std::vector<Rank> places_of(Id id, const std::vector<Id>& newcomers, Rank first)
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    MUSTER_TRY_OK(core_->catch_up());
     Crew& crew = core_->crew();
     const std::vector<std::int64_t> mine{colour, key};
     std::vector<std::int64_t> all(2 * static_cast<std::size_t>(crew.size()));
@@ -78,6 +79,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
 
 Result<std::unique_ptr<Communicator>> Communicator::dup() {
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    MUSTER_TRY_OK(core_->catch_up());
     Crew& crew = core_->crew();
     Call call = internal::make_barrier();
     call.deed = Deed::dup;
@@ -92,15 +94,20 @@ Result<std::unique_ptr<Communicator>> Communicator::dup() {
 
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait) {
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
-    const std::uint64_t completed = core_->completed();
+    if (core_->is_shrunk) {
+      return Error(Code::invalid, "shrink: it was done before; go on with what that gave");
+    }
+    const std::uint64_t at = core_->position();
     const msg::Wait until = core_->crew().bounded(wait);
-    const auto decision = core_->crew().agree({completed, completed}, until);
+    const auto decision = core_->crew().agree({at, at}, until);
     if (!decision) return decision.error().during("shrink");
     MUSTER_TRY(auto crew, core_->crew_of(*decision, until));
     auto core =
         std::make_unique<CommunicatorCore>(std::move(crew), core_->manners(), core_->crew_now());
-    core->completed_before = decision->all_completed;
+    // What all have had is completed, elastic or not.
+    core->completed_before = core_->completed() + decision->all_prepared - at;
     core->inherit(*core_, decision->survivors);
+    core_->is_shrunk = true;
     return wrap(std::move(core));
   });
 }
@@ -108,24 +115,16 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait
 std::uint64_t Communicator::completed_before() const { return core_->completed_before; }
 
 Result<Outcome> Communicator::repeat() {
-  if (!core_->interrupted) {
-    return Error(Code::invalid, "repeat: no operation was interrupted on this rank");
-  }
-  if (core_->is_input_lost) {
-    return Error(Code::invalid,
-                 "repeat: the operation was in place and no copy of its input was kept; set "
-                 "Manners::keep_input");
-  }
-  return core_->repeat_interrupted();
+  return core_->inside([this] { return core_->repeat_interrupted(); });
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::Wait& wait) {
-  if (size <= core_->where().ranks) {
-    return Error(Code::invalid,
-                 fmt::format("grow: there are {} ranks already", core_->where().ranks));
-  }
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
+    MUSTER_TRY_OK(core_->catch_up());
     Crew& crew = core_->crew();
+    if (size <= crew.size()) {
+      return Error(Code::invalid, fmt::format("grow: there are {} ranks already", crew.size()));
+    }
     loop::Loop& loop = crew.fabric().loop();
     std::vector<Id> newcomers(size - crew.size());
     const msg::Wait until = crew.bounded(wait);

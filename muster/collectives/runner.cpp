@@ -17,6 +17,11 @@ constexpr std::uint64_t kCopied = std::uint64_t{16} << 10;
 // What is copied at a time while messages are under way.
 constexpr std::uint64_t kPiece = std::uint64_t{256} << 10;
 
+bool passes_messages(const Step& step) {
+  return step.kind == Step::Kind::send || step.kind == Step::Kind::receive ||
+         step.kind == Step::Kind::receive_reduce;
+}
+
 }  // namespace
 
 Runner::Runner(Crew& crew, Workshop& workshop, const Call& call, const Shape& shape)
@@ -35,7 +40,7 @@ Status Runner::run() {
   const bool is_apart = std::ranges::max(crew_.hosts()) + 1 == crew_.size();
   if (is_apart) return run(plan_for(Ground::links));
   exposures_.resize(crew_.size());
-  MUSTER_TRY_OK(make_window());
+  MUSTER_TRY_OK(crew_.make_window(kWindow));
   if (crew_.is_one_host()) {
     MUSTER_TRY_OK(show());
     MUSTER_TRY(const Ground ground, see_all());
@@ -71,12 +76,14 @@ Status Runner::run(const Plan& plan) {
   };
   const auto is_settled = [this](std::size_t send) { return crew_.is_settled(send); };
   Ahead ahead(plan, net::kLargePart / size_of(call_.element), locate, is_settled);
+  const bool has_messages = std::ranges::any_of(plan.steps, &passes_messages);
+  if (has_messages && crew_.is_one_host()) crew_.begin_messages();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (ahead.is_of_use()) announce(ahead, i);
-    if (i == 0 && !crew_.is_one_host()) crew_.resume_messages();
+    if (i == 0 && has_messages) crew_.resume_messages();
     MUSTER_TRY_OK(step(plan, plan.steps[i]));
   }
-  return finish_up(plan);
+  return finish_up();
 }
 
 // Large messages that come before their step find where they belong.
@@ -85,14 +92,6 @@ void Runner::announce(Ahead& ahead, std::size_t now) {
     const Slice& to = next->step->to;
     crew_.expect(next->step->peer, next->index, {at(to), bytes(to)});
   }
-}
-
-// One for all operations: nobody writes its own before it has seen the slots of
-// all others of its host, and who shows one has ended the operation before.
-Status Runner::make_window() {
-  if (workshop_.window.size() > 0) return ok();
-  MUSTER_TRY(workshop_.window, crew_.fabric().allocate(kWindow));
-  return ok();
 }
 
 // Where nobody may read this process, what is to be read moves to where all can.
@@ -134,7 +133,7 @@ Status Runner::show() {
   MUSTER_TRY(Slot* const slot, crew_.slot());
   const Exposure exposure{.input = region_of(input_, input_bytes_),
                           .result = region_of(result_, result_bytes_),
-                          .window = region_of(workshop_.window.data(), kWindow)};
+                          .window = region_of(crew_.window(), kWindow)};
   std::memcpy(slot->payload, &exposure, sizeof exposure);
   exposures_[crew_.rank()] = exposure;
   crew_.post();
@@ -161,8 +160,8 @@ Result<Ground> Runner::see_all() {
   return crew_.may_read_private() ? Ground::readable : Ground::windows;
 }
 
-Status Runner::finish_up(const Plan& plan) {
-  if (crew_.own_desk() != nullptr && plan.is_exposed) MUSTER_TRY_OK(crew_.check_unspoilt());
+Status Runner::finish_up() {
+  if (crew_.own_desk() != nullptr) MUSTER_TRY_OK(crew_.check_unspoilt());
   if (crew_.has_unsettled()) MUSTER_TRY_OK(crew_.settle());
   if (result_ != call_.result && result_bytes_ > 0)
     collectives::copy(result_, call_.result, result_bytes_);
@@ -175,7 +174,7 @@ std::byte* Runner::at(const Slice& slice) const {
     case Place::input: return const_cast<std::byte*>(input_) + offset;
     case Place::result: return result_ + offset;
     case Place::scratch: return workshop_.scratch.data() + offset;
-    case Place::window: return workshop_.window.data() + offset;
+    case Place::window: return crew_.window() + offset;
   }
   return nullptr;
 }

@@ -22,7 +22,6 @@ namespace muster::collectives::internal {
 // Memory that operations of one crew use again and again. Of the thread that
 // is inside.
 struct Workshop {
-  WritableBuffer window;  // Others of this host read it.
   std::vector<std::byte> scratch;
   std::vector<std::byte> tiles;
   // What stands for the caller's memory in one operation. It is let go once
@@ -57,7 +56,6 @@ class Runner {
 
   Plan plan_for(Ground ground) const;
   Status run(const Plan& plan);
-  Status make_window();
   Status show();
   Result<Ground> see_all();
   Region region_of(const std::byte* data, std::uint64_t bytes) const;
@@ -82,7 +80,7 @@ class Runner {
   Stores stores_for(const Step& step) const {
     return step.is_stream && result_bytes_ >= kStreamingBytes ? Stores::streaming : Stores::cached;
   }
-  Status finish_up(const Plan& plan);
+  Status finish_up();
 
   Crew& crew_;
   Workshop& workshop_;

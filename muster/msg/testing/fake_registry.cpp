@@ -52,6 +52,7 @@ class FakeRegistry::Seat final : public Membership {
 
   // One at a time: the last may destroy this.
   void run() {
+    if (news_.empty()) return;  // They were dropped.
     const auto what = std::move(news_.front().what);
     news_.pop_front();
     if (!news_.empty()) registry_.loop_.start(timer_, news_.front().due);

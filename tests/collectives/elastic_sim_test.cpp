@@ -1,0 +1,122 @@
+// Elastic operations whose root dies, or of which two die one after the other.
+//
+// Under virtual time, as in kill_sim_test.cpp. Whatever becomes of an operation
+// becomes of it on all who are left.
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/sim_ranks.h"
+
+namespace muster::tests {
+namespace {
+
+constexpr Rank kSize = 5;  // Of whom three are the most, whoever dies.
+constexpr Rank kRoot = 1;
+constexpr int kRounds = 3;
+
+#ifdef MUSTER_ALL_MOMENTS
+constexpr std::uint64_t kStep = 1;
+#else
+constexpr std::uint64_t kStep = 17;
+#endif
+
+// One round of a rank; what came of it, the same on all who are left.
+struct Deed {
+  std::string name;
+  std::function<std::string(Communicator&, int)> call;
+};
+
+std::string text_of(const std::vector<Rank>& ranks) {
+  std::string text;
+  for (const Rank rank : ranks) text += std::to_string(rank) + " ";
+  return text;
+}
+
+// Every contribution is a power of two, so that a sum tells whose are in.
+std::string sum_or_error(const Result<Outcome>& done, const std::vector<std::int32_t>& sum,
+                         bool gets) {
+  if (!done) return done.error().message().find("the root") != std::string::npos ? "no root" : "";
+  std::int32_t expected = 0;
+  for (const Rank rank : *done->contributors) expected += 1 << rank;
+  if (gets) {
+    EXPECT_EQ(sum, std::vector<std::int32_t>(sum.size(), expected));
+  }
+  return text_of(*done->contributors);
+}
+
+std::vector<Deed> deeds() {
+  return {{"Sum",
+           [](Communicator& all, int) {
+             std::vector<std::int32_t> mine(3, 1 << all.rank());
+             const auto done = all.all_reduce(mine, mine, Reduction::sum);
+             return sum_or_error(done, mine, true);
+           }},
+          {"SumAtARoot",
+           [](Communicator& all, int) {
+             std::vector<std::int32_t> mine(3, 1 << all.rank());
+             const bool gets = all.rank() == kRoot;
+             const auto done =
+                 all.reduce(mine, gets ? Output(mine) : Output(), Reduction::sum, kRoot);
+             return sum_or_error(done, mine, gets);
+           }},
+          {"Broadcast", [](Communicator& all, int round) {
+             std::vector<std::int32_t> data(3, all.rank() == kRoot ? round + 7 : -1);
+             const auto done = all.broadcast(data, kRoot);
+             if (done) {
+               EXPECT_EQ(data, std::vector<std::int32_t>(3, round + 7));
+             }
+             return sum_or_error(done, data, false);
+           }}};
+}
+
+class ElasticDeaths : public ::testing::TestWithParam<Deed> {};
+INSTANTIATE_TEST_SUITE_P(In, ElasticDeaths, ::testing::ValuesIn(deeds()),
+                         [](const auto& one) { return one.param.name; });
+
+// `first` dies before event `when`, and `second` so many events later.
+bool play(const Deed& deed, Rank first, Rank second, std::uint64_t when, std::uint64_t later) {
+  SimRanks ranks(kSize, 1, [](auto& options) { options.manners.elastic = true; });
+  std::vector<std::vector<std::string>> outcomes(kSize);
+  bool has_died = false;
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator& all) {
+        for (int round = 0; round < kRounds; ++round) {
+          const std::string outcome = deed.call(all, round);
+          if (!ranks.is_alive(rank)) return;
+          EXPECT_NE(outcome, "") << "rank " << rank << " has another error";
+          outcomes[rank].push_back(outcome);
+        }
+      },
+      [&](std::uint64_t event) {
+        has_died = has_died || event == when;
+        if (event == when) ranks.kill(first);
+        if (event == when + later && second != first) ranks.kill(second);
+      }));
+  std::optional<Rank> other;
+  for (Rank rank = 0; rank < kSize; ++rank) {
+    if (!ranks.is_alive(rank)) continue;
+    if (!other) other = rank;
+    EXPECT_EQ(outcomes[rank], outcomes[*other]) << "ranks " << rank << " and " << *other;
+  }
+  return has_died;
+}
+
+TEST_P(ElasticDeaths, HaveAllWhoAreLeftComeToTheSameEnd) {
+  for (std::uint64_t when = 0, is_over = 0; is_over == 0; when += kStep) {
+    for (Rank first = 0; first < kSize; ++first) {
+      const auto second = static_cast<Rank>((first + when / kStep) % kSize);
+      for (const std::uint64_t later : {1UL, 12UL, 40UL}) {
+        SCOPED_TRACE(std::to_string(first) + " dies before event " + std::to_string(when) + ", " +
+                     std::to_string(second) + " after " + std::to_string(later) + " more");
+        if (!play(GetParam(), first, second, when, later)) is_over = 1;
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -1,0 +1,258 @@
+// Calls that fail, and what is left of them.
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/local_ranks.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+class InTrouble : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(OverEachWay, InTrouble,
+                         ::testing::Values(Way::inproc, Way::shm, Way::tcp, Way::staged),
+                         [](const auto& one) { return name(one.param); });
+
+TEST_P(InTrouble, AFunctionThatThrowsFailsTheOperationOnEveryRank) {
+  for (const bool is_future : {false, true}) {
+    for (const std::size_t count : {3UL, 20000UL}) {
+      LocalRanks ranks(GetParam(), 3);
+      ranks.run([&](Rank rank, Communicator& all) {
+        const Reduction picky = Reduction::user(
+            [rank](const void*, const void*, void*, std::size_t) {
+              if (rank == 1) throw std::runtime_error("not these");
+            },
+            Reduction::Order::any);
+        std::vector<float> numbers(count);
+        const auto done = is_future ? all.iall_reduce(numbers, numbers, picky).get()
+                                    : all.all_reduce(numbers, numbers, picky);
+        if (done) {  // It may have been done before rank 1 came so far.
+          EXPECT_NE(rank, 1U);
+        } else {
+          EXPECT_EQ(done.error().code(), Code::failed) << done.error().describe();
+          EXPECT_NE(done.error().message().find("not these"), std::string::npos)
+              << done.error().describe();
+        }
+        EXPECT_FALSE(all.barrier());
+        auto again = all.shrink(20s);
+        ASSERT_TRUE(again) << again.error().describe();
+        EXPECT_EQ((*again)->size(), 3U);
+        ASSERT_TRUE((*again)->barrier());
+      });
+    }
+  }
+}
+
+TEST_P(InTrouble, CallsWithCountsOfTheirOwnAreNamedWhereTheyDoNotMatch) {
+  using Call = std::function<Result<Outcome>(Communicator&)>;
+  std::vector<float> numbers(6);
+  const std::vector<std::uint64_t> twos(3, 2);
+  const auto scatter = [&](Rank root) {
+    return [&, root](Communicator& all) {
+      std::vector<float> mine(2);
+      return all.scatter_v(numbers, twos, mine, root);
+    };
+  };
+  const Call gather = [&](Communicator& all) {
+    std::vector<float> whole(6);
+    return all.gather_v(std::span(numbers).first(2), whole, twos, 0);
+  };
+  const Call all_to_all = [&](Communicator& all) {
+    std::vector<float> came(6);
+    return all.all_to_all_v(numbers, twos, came, twos);
+  };
+  struct Pair {
+    Call one;
+    Call other;
+    std::string named[2];
+  };
+  const Pair pairs[] = {
+      {scatter(0), scatter(2), {"scatter_v(f32, root 0)", "scatter_v(f32, root 2)"}},
+      {scatter(0), all_to_all, {"scatter_v(f32, root 0)", "all_to_all_v(f32)"}},
+      {scatter(0), gather, {"scatter_v(f32, root 0)", "gather_v(f32, root 0)"}},
+      {gather, all_to_all, {"gather_v(f32, root 0)", "all_to_all_v(f32)"}},
+  };
+  for (const Pair& pair : pairs) {
+    LocalRanks ranks(GetParam(), 3);
+    ranks.run([&](Rank rank, Communicator& all) {
+      ASSERT_TRUE(all.barrier());
+      auto done = rank == 1 ? pair.other(all) : pair.one(all);
+      if (done) done = all.barrier();  // It was done with its part before.
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code(), Code::invalid) << done.error().describe();
+      for (const std::string& name : pair.named) {
+        EXPECT_NE(done.error().message().find(name), std::string::npos) << done.error().describe();
+      }
+    });
+  }
+}
+
+// Two are lost, one after the other, and the call is repeated in vain between.
+TEST_P(InTrouble, WhatIsInterruptedTwiceCanStillBeRepeated) {
+  LocalRanks ranks(GetParam(), 4,
+                   [](CommunicatorOptions& options) { options.manners.keep_input = true; });
+  ranks.at(1).reset();
+  std::vector<std::unique_ptr<Communicator>> left(4);
+  std::vector<std::vector<std::int32_t>> numbers(4);
+  ranks.run([&](Rank rank, Communicator& all) {
+    numbers[rank].assign(4 * 3000, static_cast<int>(rank) + 1);
+    const auto own = std::span(numbers[rank]).subspan(3000 * rank, 3000);
+    ASSERT_FALSE(all.reduce_scatter(numbers[rank], own, Reduction::sum));
+    auto shrunk = all.shrink(20s);
+    ASSERT_TRUE(shrunk) << shrunk.error().describe();
+    left[rank] = *std::move(shrunk);
+    ASSERT_FALSE(all.shrink(20s)) << "it was done before";
+  });
+  left[3].reset();
+  ranks.at(3).reset();
+  ranks.run([&](Rank rank, Communicator&) {
+    ASSERT_FALSE(left[rank]->repeat());
+    auto shrunk = left[rank]->shrink(20s);
+    ASSERT_TRUE(shrunk) << shrunk.error().describe();
+    const auto done = (*shrunk)->repeat();
+    ASSERT_TRUE(done) << done.error().describe();
+    EXPECT_EQ((*shrunk)->repeat().error().code(), Code::invalid) << "it is done";
+    for (std::size_t i = 3000 * rank; i < 3000 * (rank + 1); ++i) {
+      ASSERT_EQ(numbers[rank][i], 1 + 3) << i;  // Of ranks 0 and 2.
+    }
+    ASSERT_TRUE((*shrunk)->barrier());
+    left[rank] = *std::move(shrunk);
+  });
+}
+
+TEST_P(InTrouble, BlocksThatChangePlacesWhereTheyLieAreKeptToBeRepeated) {
+  LocalRanks ranks(GetParam(), 3,
+                   [](CommunicatorOptions& options) { options.manners.keep_input = true; });
+  ranks.run([](Rank rank, Communicator& all) {
+    const std::vector<std::uint64_t> counts(3, 100);
+    std::vector<std::int32_t> numbers(300, static_cast<int>(rank));
+    const auto done = all.all_to_all_v(numbers, counts, numbers, counts);
+    ASSERT_TRUE(done) << done.error().describe();
+    for (std::size_t i = 0; i < 300; ++i) ASSERT_EQ(numbers[i], static_cast<int>(i / 100));
+    ASSERT_TRUE(all.barrier());
+  });
+}
+
+class OnOneHost : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Over, OnOneHost, ::testing::Values(Way::shm, Way::staged),
+                         [](const auto& one) { return name(one.param); });
+
+// Who is not the root is done when its share lies in its window; the root is held up.
+TEST_P(OnOneHost, WhatARankHasBroughtStaysThereWhenItHasClosed) {
+  constexpr std::size_t kCount = 100000;
+  LocalRanks ranks(GetParam(), 2);
+  std::atomic<bool> is_closed = false;
+  std::vector<WritableBuffer> memory;
+  ranks.run([&](Rank rank, Communicator& all) {
+    auto twin = all.dup();
+    ASSERT_TRUE(twin) << twin.error().describe();
+    const Reduction sum = Reduction::user(
+        [&](const void* left, const void* right, void* to, std::size_t count) {
+          if (rank == 1) is_closed.wait(false);
+          for (std::size_t i = 0; i < count; ++i) {
+            static_cast<float*>(to)[i] =
+                static_cast<const float*>(left)[i] + static_cast<const float*>(right)[i];
+          }
+        },
+        Reduction::Order::any);
+    const std::vector<float> mine(kCount, 1.0F);
+    std::vector<float> result(rank == 1 ? kCount : 0);
+    const auto done = (*twin)->reduce(mine, result, sum, 1);
+    EXPECT_TRUE(done) << done.error().describe();
+    if (rank == 1) {
+      EXPECT_EQ(result, std::vector<float>(kCount, 2.0F));
+      return;
+    }
+    twin->reset();
+    // What was let go last is handed out first.
+    for (int i = 0; i < 2; ++i) {
+      memory.push_back(*all.allocate(std::size_t{4} << 20));
+      std::ranges::fill(memory.back().bytes(), std::byte{0xff});
+    }
+    is_closed = true;
+    is_closed.notify_all();
+  });
+}
+
+// What is too large to come unasked comes when its operation has begun, not when somebody
+// looks after what was forgotten.
+TEST(Messages, OnOneHostComeAsSoonAsTheyAreWanted) {
+  LocalRanks ranks(Way::staged, 3, [](CommunicatorOptions& options) {
+    options.beat = 1h;
+    options.silence = 10h;
+  });
+  ranks.run([](Rank rank, Communicator& all) {
+    const std::vector<std::uint64_t> counts{40000, 50000, 60000};
+    std::vector<std::uint64_t> receives(3, counts[rank]);
+    std::vector<std::int32_t> mine(150000, static_cast<int>(rank));
+    std::vector<std::int32_t> came(3 * counts[rank]);
+    for (int round = 0; round < 3; ++round) {
+      const auto done = all.all_to_all_v(mine, counts, came, receives);
+      ASSERT_TRUE(done) << done.error().describe();
+      EXPECT_EQ(came.front(), 0);
+      EXPECT_EQ(came.back(), 2);
+    }
+    ASSERT_TRUE(all.barrier());
+  });
+}
+
+TEST(Joining, EndsAtTheDeadlineWhereNoOtherIsGiven) {
+  LocalRanks ranks(Way::inproc, 1);
+  CommunicatorOptions options = ranks.options(3, 0);
+  options.name = "others";
+  options.manners.deadline = 20ms;
+  const auto joined = Communicator::join(ranks.loop(), options);
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code(), Code::timeout) << joined.error().describe();
+  EXPECT_NE(joined.error().message().find("ranks 1, 2"), std::string::npos)
+      << joined.error().describe();
+}
+
+// Both see that the other counts otherwise, whoever goes first.
+TEST(Joining, IsRefusedToWhoExpectsAnotherSize) {
+  LocalRanks ranks(Way::inproc, 1);
+  std::vector<std::thread> threads;
+  for (const Rank rank : {0U, 1U}) {
+    threads.emplace_back([&, rank] {
+      CommunicatorOptions options = ranks.options(2 + rank, rank);
+      options.name = "others";
+      const auto joined = Communicator::join(ranks.loop(), options, 20s);
+      EXPECT_EQ(joined.error().code(), Code::invalid) << joined.error().describe();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Joining, ANewcomerThatIsEarlyKeepsNobodyFromFounding) {
+  LocalRanks ranks(Way::inproc, 1);
+  const auto options = [&](Rank size, Rank rank) {
+    CommunicatorOptions made = ranks.options(size, rank);
+    made.name = "others";
+    return made;
+  };
+  std::stop_source stop;
+  std::thread newcomer([&] {
+    const auto joined = Communicator::join(ranks.loop(), options(3, 2), stop.get_token());
+    EXPECT_EQ(joined.error().code(), Code::cancelled) << joined.error().describe();
+  });
+
+  // Long enough for it to be seen. The other founder does not come.
+  const auto alone = Communicator::join(ranks.loop(), options(2, 0), 300ms);
+  EXPECT_EQ(alone.error().code(), Code::timeout) << alone.error().describe();
+  stop.request_stop();
+  newcomer.join();
+}
+
+TEST(PointToPoint, RefusesNumbersAtNoAddress) {
+  LocalRanks ranks(Way::inproc, 1);
+  EXPECT_EQ(ranks[0].send(Input(nullptr, 3, Element::f32), 0).error().code(), Code::invalid);
+  EXPECT_EQ(ranks[0].receive(Output(nullptr, 3, Element::f32), 0).error().code(), Code::invalid);
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -61,6 +61,18 @@ struct Enough {
   bool cancels_rest = true;  // What has not come by then is cancelled.
 };
 
+// An answer that is not there yet, and the session that it is to end: cancel() takes its
+// id, and the future then has Code::cancelled. No id: nothing was sent, and the future has why.
+class PendingReply : public loop::Future<Message> {
+ public:
+  PendingReply(loop::Future<Message> reply, SessionId session)
+      : loop::Future<Message>(std::move(reply)), session_(session) {}
+  SessionId session() const { return session_; }
+
+ private:
+  SessionId session_;
+};
+
 struct ReplyOptions {
   Tag tag = {};  // Invalid: that of the request.
   Compression compression = Compression::none;
@@ -131,7 +143,7 @@ class Proxy {
   // The id is for receive_by_id(), but for notifications that want no receipt.
   Result<SessionId> isend(const Draft& draft);
   // The same, with the answer as a future.
-  loop::Future<Message> request(Draft draft);
+  PendingReply request(Draft draft);
 
   // A body each. Bodies that are the same one after the other are written once.
   // What cannot be sent is an outcome of its session; scatter() and broadcast()

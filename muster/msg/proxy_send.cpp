@@ -176,7 +176,7 @@ Result<SessionId> Proxy::ask(const Draft& draft,
   return id;
 }
 
-loop::Future<Message> Proxy::request(Draft draft) {
+PendingReply Proxy::request(Draft draft) {
   draft.answers = Answers::by_id;
   draft.wants_receipt = draft.session_type == SessionType::notification;
   const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
@@ -184,7 +184,7 @@ loop::Future<Message> Proxy::request(Draft draft) {
   const Result<SessionId> asked =
       ask(draft, [promise](Result<Message> answer, bool) { promise->set(std::move(answer)); });
   if (!asked) promise->set(asked.error());
-  return future;
+  return {std::move(future), asked ? *asked : SessionId{}};
 }
 
 namespace {

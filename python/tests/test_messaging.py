@@ -227,6 +227,18 @@ def test_a_future_gives_the_answer(pair: Pair) -> None:
     thread.join()
 
 
+def test_a_future_can_be_cancelled_by_its_session(pair: Pair) -> None:
+    a, _ = pair
+    future = a.request("task", "b", 1)
+    assert future.session_id is not None
+
+    assert a.cancel(future.session_id)
+
+    with pytest.raises(muster.CancelledError):
+        future.result(PATIENCE)
+    assert a.request("task", "nobody").session_id is None
+
+
 def test_a_task_can_be_passed_on(join: Join) -> None:
     client, broker, worker = join("client", "c"), join("broker", "b"), join("worker", "w")
     client.wait_for_peers(["b"], PATIENCE)

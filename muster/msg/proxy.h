@@ -145,7 +145,8 @@ class Proxy {
   // The same, with the answer as a future.
   PendingReply request(Draft draft);
 
-  // A body each. Bodies that are the same one after the other are written once.
+  // A body each. Those that are the same are written once, wherever in the list they stand;
+  // on one host a large part that several bodies share is, too.
   // What cannot be sent is an outcome of its session; scatter() and broadcast()
   // wait while there is no room.
   Result<std::vector<SessionId>> iscatter(const Draft& draft,

@@ -197,6 +197,23 @@ def test_scatter_gives_a_body_to_each(join: Join) -> None:
     assert [(reply.source, reply.body) for reply in replies] == [("w0", 11), ("w1", 21)]
 
 
+class CountsHowOftenItIsWritten:
+    times = 0
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        type(self).times += 1
+        return int, (7,)
+
+
+def test_scatter_writes_one_object_once(pair: Pair) -> None:
+    a, _ = pair
+    body = CountsHowOftenItIsWritten()
+
+    a.iscatter("x", [("b", body), ("b", 1), ("b", body)], session_type=SessionType.NOTIFICATION)
+
+    assert CountsHowOftenItIsWritten.times == 1
+
+
 def test_collect_is_content_with_enough(join: Join) -> None:
     master = join("master", "m")
     workers = [join("worker", f"w{i}", expected=["m"]) for i in range(3)]

@@ -27,7 +27,8 @@ class PeerLink final : public net::LinkSink {
   bool has_begun = false;       // Both: messages may go.
   bool is_dead = false;         // Waits to be destroyed; what it says counts no more.
   const std::uint64_t serial;
-  std::uint32_t heard = 0;  // Of how many messages the peer has told us that they are done.
+  std::uint64_t choice = 0;  // Of ours, by which it stands (proxy_introductions.cpp); 0: of none.
+  std::uint32_t heard = 0;   // Of how many messages the peer has told us that they are done.
   // Of which it has, too, but that do not count yet: replies that were announced, and
   // all that was told behind them.
   struct Told {

@@ -16,12 +16,16 @@ void ProxyCore::on_admitted(const Member& self) {
   if (std::exchange(is_registry_away_, false)) tell({.kind = ProxyEvent::Kind::registry_back});
   // Those who have heard another incarnation, or none, hear this one.
   for (const auto& stranger : strangers_) {
-    if (stranger->link->is_up() && (is_new || !stranger->has_introduced)) introduce(*stranger);
+    if (stranger->link->is_up() && may_introduce(*stranger) &&
+        (is_new || !stranger->has_introduced)) {
+      introduce(*stranger);
+    }
   }
   for (const PeerId id : peers_.all()) {
     const Channel& there = channel(id);
     for (PeerLink* link : {there.link.get(), there.dialing.get()}) {
-      if (link != nullptr && link->link->is_up() && (is_new || !link->has_introduced)) {
+      if (link != nullptr && link->link->is_up() && may_introduce(*link) &&
+          (is_new || !link->has_introduced)) {
         introduce(*link);
       }
     }

@@ -24,7 +24,8 @@ class PeerLink final : public net::LinkSink {
   Names names;                  // Of both, once it is introduced.
   bool is_introduced = false;   // It has told us who it is,
   bool has_introduced = false;  // and we have told it.
-  bool has_begun = false;       // Both: messages may go.
+  bool has_begun = false;       // Both: messages may go,
+  bool is_for_users = false;    // and those of users, too: the peer has not said goodbye.
   bool is_dead = false;         // Waits to be destroyed; what it says counts no more.
   const std::uint64_t serial;
   std::uint64_t choice = 0;  // Of ours, by which it stands (proxy_introductions.cpp); 0: of none.

@@ -193,6 +193,7 @@ void ProxyCore::bind(PeerLink& link, const Member& member, std::uint64_t choice)
 void ProxyCore::begin(PeerLink& link) {
   if (std::exchange(link.has_begun, true)) return;
   PeerRecord& record = *peers_.find(link.peer);
+  link.is_for_users = record.presence == Presence::here;
   Channel& there = channel(link.peer);
   // First of all, so that the peer knows what it need not send again.
   const DeliveryReport holdings = there.arrivals.begin_link();

@@ -54,9 +54,11 @@ void ProxyCore::on_left(const Member& member) {
   gone(*record, Presence::left, Error(Code::unavailable, fmt::format("{} has left", member.name)));
 }
 
-// What it said before may still be under way; the link's end comes after it.
+// What it said before may still be under way; the link's end comes after it. Nothing that is
+// said to it now would be heard.
 void ProxyCore::said_goodbye(PeerRecord& record) {
   if (std::exchange(record.presence, Presence::left) == Presence::left) return;
+  channel(record.id).link->is_for_users = false;
   tell({.kind = ProxyEvent::Kind::left, .peer = record.member.name});
   presence_changed();
 }

@@ -165,7 +165,7 @@ Status ProxyCore::done(PeerId peer, const MessageId& id, std::optional<Error> re
     if (arrivals.done_for_nobody(id)) return ok();
     return Error(Code::invalid, "done: the message was done before");
   }
-  report_done(peer);
+  drain(peer);  // Not report_done() alone: the link may find room meanwhile, and have all sent.
   return ok();
 }
 

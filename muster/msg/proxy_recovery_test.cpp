@@ -245,39 +245,6 @@ TEST_F(Recovery, TakeBackOneWhoseCountTheRegistryHasForgotten) {
   }
 }
 
-TEST_F(Recovery, MeetOneWhomNobodyCanDialButWhoCanDial) {
-  // Whichever of the two ids is the lower, and so dials first.
-  for (int round = 0; round < 8; ++round) {
-    SimGroup other({.seed = static_cast<std::uint64_t>(round)});
-    other.net.block_dials("master", "worker_1",
-                          round % 2 == 0 ? net::testing::Dials::hang : net::testing::Dials::fail);
-    other.add("master");
-    other.add("worker_1");
-    ASSERT_TRUE(other.settle()) << round;
-    other.net.break_connections("master", "worker_1");
-    ASSERT_TRUE(other.run_until(
-        [&] { return other["master"].peer("worker_1")->presence != Presence::here; }));
-    ASSERT_TRUE(other.settle()) << round;
-  }
-}
-
-// Both dial at the same moment, and both links come up.
-TEST_F(Recovery, KeepTheOneOfTwoLinksThatBothHave) {
-  for (int round = 0; round < 50; ++round) {
-    SimGroup other({.seed = static_cast<std::uint64_t>(round)});
-    other.net.part("master", "worker_1");
-    other.add("master");
-    other.add("worker_1");
-    other.net.run_for(milliseconds(2000));  // Long enough that the second dials, too.
-    other.net.join("master", "worker_1");
-    ASSERT_TRUE(other.settle()) << round;
-    other.net.run_for(seconds(10));
-    for (const char* name : {"master", "worker_1"}) {
-      EXPECT_FALSE(has(events(other[name]), Kind::link_broke)) << round;
-    }
-  }
-}
-
 TEST_F(Recovery, MendABrokenLinkAndTellOfIt) {
   group.net.break_connections("master", "worker_1");
   ASSERT_TRUE(

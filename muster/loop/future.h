@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "muster/base/result.h"
@@ -21,17 +22,20 @@ class Future {
   Future() = default;
 
   // Any thread, not under the baton. Waits for the result and takes it;
-  // Code::timeout if the deadline comes first, and the future stays usable.
-  Result<T> get(TimePoint deadline = kForever) {
+  // Code::timeout if the deadline comes first, Code::cancelled if `stop` is
+  // requested first. Then the future stays usable, and what it stands for goes on.
+  Result<T> get(TimePoint deadline = kForever, const std::stop_token& stop = {}) {
     if (!state_) return nothing();
     Loop& loop = *state_->loop;
-    if (!loop.wait_until([this] { return state_->result.has_value(); }, deadline)) {
-      return Error(Code::timeout, "the deadline passed before the result was there");
-    }
-    const std::shared_ptr<State> state = std::move(state_);
+    // A task that does nothing has all who wait look again.
+    const std::stop_callback wake(stop, [&loop] { loop.post([] {}); });
+    loop.wait_until([&] { return state_->result.has_value() || stop.stop_requested(); }, deadline);
     const Turn turn(loop);
-    return *std::move(state->result);
+    if (state_->result) return *std::move(std::exchange(state_, nullptr)->result);
+    if (stop.stop_requested()) return Error(Code::cancelled, "the caller asked to stop");
+    return Error(Code::timeout, "the deadline passed before the result was there");
   }
+  Result<T> get(const std::stop_token& stop) { return get(kForever, stop); }
 
   // Calls `action` under the baton once the result is there, at once if it
   // is. Takes the future's place: get() has nothing to give any more. One that has

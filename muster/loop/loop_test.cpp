@@ -311,6 +311,21 @@ TEST(Future, GivesWhatThePromiseSets) {
   EXPECT_EQ(future.get().error().code(), Code::invalid);
 }
 
+TEST(Future, IsWaitedForUntilTheCallerIsToStop) {
+  auto loop = make_loop();
+  Promise<int> promise(*loop);
+  Future<int> future = promise.future();
+  std::stop_source stop;
+  std::thread stopper([&] { stop.request_stop(); });
+  const TimePoint late = loop->now() + std::chrono::seconds(20);
+  EXPECT_EQ(future.get(late, stop.get_token()).error().code(), Code::cancelled);
+  EXPECT_LT(loop->now(), late);
+  stopper.join();
+  EXPECT_EQ(future.get(loop->now(), stop.get_token()).error().code(), Code::cancelled);
+  promise.set(7);
+  EXPECT_EQ(*future.get(stop.get_token()), 7) << "what is there is given all the same";
+}
+
 TEST(Future, ThatHasNothingSaysSo) {
   auto loop = make_loop();
   Promise<int> promise(*loop);

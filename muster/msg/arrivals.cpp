@@ -113,7 +113,10 @@ std::vector<MessageId> Arrivals::clear() {
   std::vector<MessageId> ids;
   ids.reserve(done_.size());
   for (const DoneMessage& done : done_) ids.push_back(done.id);
+  std::unordered_set<MessageId> orphans = std::move(orphans_);
+  orphans.merge(held_);
   *this = Arrivals(max_reply_bytes_);
+  orphans_ = std::move(orphans);
   return ids;
 }
 

@@ -57,8 +57,11 @@ class Arrivals {
   // forgotten: into `forgotten`. False if it was not told of so many.
   bool confirm(std::uint32_t count, std::vector<MessageId>& forgotten);
 
-  // Nobody will send any of it again: all that was done, which is forgotten.
+  // Nobody will send any of it again: all that was done, which is forgotten. What is here
+  // is nobody's from now on.
   std::vector<MessageId> clear();
+  // The same as done() of what is nobody's.
+  bool done_for_nobody(const MessageId& id) { return orphans_.erase(id) > 0; }
 
   // Nothing that has come is here, or done without the sender's knowing.
   bool empty() const { return held_.empty() && done_.empty(); }
@@ -73,6 +76,7 @@ class Arrivals {
 
   std::size_t max_reply_bytes_;
   std::unordered_set<MessageId> held_;
+  std::unordered_set<MessageId> orphans_;
   std::unordered_set<MessageId> done_ids_;
   std::deque<DoneMessage> done_;  // In the order in which the sender hears of it.
   std::size_t reported_ = 0;      // Of these, from the front, on the link that stands,

@@ -123,6 +123,18 @@ TEST_F(LeavingSender, IsForgottenIfItHasNoOutboxWheneverItsMessagesAreDone) {
   see_it_off();
   EXPECT_EQ(remembered(), 0U);
   EXPECT_TRUE(worker->done(second)) << "nobody wants to know";
+  EXPECT_FALSE(worker->done(second)) << "twice";
+  EXPECT_EQ(remembered(), 0U);
+}
+
+TEST_F(LeavingSender, MayReturnBeforeItsMessagesAreDone) {
+  group.crash("sender");
+  start(nullptr);
+  const Message message = send_and_take(1);
+  see_it_off();
+  start(nullptr);
+  EXPECT_TRUE(worker->done(message)) << "it is the first time";
+  EXPECT_EQ(worker->done(message).error().code(), Code::invalid);
   EXPECT_EQ(remembered(), 0U);
 }
 

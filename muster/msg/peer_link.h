@@ -24,10 +24,12 @@ class PeerLink final : public net::LinkSink {
   Names names;                  // Of both, once it is introduced.
   bool is_introduced = false;   // It has told us who it is,
   bool has_introduced = false;  // and we have told it.
-  bool has_begun = false;       // Both: messages may go.
+  bool has_begun = false;       // Both: messages may go,
+  bool is_for_users = false;    // and those of users, too: the peer has not said goodbye.
   bool is_dead = false;         // Waits to be destroyed; what it says counts no more.
   const std::uint64_t serial;
-  std::uint32_t heard = 0;  // Of how many messages the peer has told us that they are done.
+  std::uint64_t choice = 0;  // Of ours, by which it stands (proxy_introductions.cpp); 0: of none.
+  std::uint32_t heard = 0;   // Of how many messages the peer has told us that they are done.
   // Of which it has, too, but that do not count yet: replies that were announced, and
   // all that was told behind them.
   struct Told {

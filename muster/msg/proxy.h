@@ -61,6 +61,18 @@ struct Enough {
   bool cancels_rest = true;  // What has not come by then is cancelled.
 };
 
+// An answer that is not there yet, and the session that it is to end: cancel() takes its
+// id, and the future then has Code::cancelled. No id: nothing was sent, and the future has why.
+class PendingReply : public loop::Future<Message> {
+ public:
+  PendingReply(loop::Future<Message> reply, SessionId session)
+      : loop::Future<Message>(std::move(reply)), session_(session) {}
+  SessionId session() const { return session_; }
+
+ private:
+  SessionId session_;
+};
+
 struct ReplyOptions {
   Tag tag = {};  // Invalid: that of the request.
   Compression compression = Compression::none;
@@ -131,9 +143,10 @@ class Proxy {
   // The id is for receive_by_id(), but for notifications that want no receipt.
   Result<SessionId> isend(const Draft& draft);
   // The same, with the answer as a future.
-  loop::Future<Message> request(Draft draft);
+  PendingReply request(Draft draft);
 
-  // A body each. Bodies that are the same one after the other are written once.
+  // A body each. Those that are the same are written once, wherever in the list they stand;
+  // on one host a large part that several bodies share is, too.
   // What cannot be sent is an outcome of its session; scatter() and broadcast()
   // wait while there is no room.
   Result<std::vector<SessionId>> iscatter(const Draft& draft,

@@ -89,6 +89,24 @@ TEST_F(ProxyBodies, ABroadcastWritesALargeBodyOnceHoweverManyReadIt) {
   EXPECT_EQ(places.size(), 1U) << "there is more than one copy";
 }
 
+TEST_F(ProxyBodies, AScatterWritesALargePartOnceHoweverManyReadIt) {
+  const std::string text = pattern();
+  const Buffer weights = Buffer::copy_of(text);
+  const auto body = [&](int number) { return wire::Value::Map{{"w", weights}, {"i", number}}; };
+  ASSERT_TRUE(master->iscatter(
+      {.tag = "t"}, {{"worker_1", body(1)}, {"worker_2", body(2)}, {"worker_3", body(1)}}));
+  std::set<Place> places;
+  const std::vector<Message> messages = received();
+  ASSERT_EQ(messages.size(), 3U);
+  for (const Message& message : messages) {
+    const Buffer* const part = message.body().find("w")->as_bytes();
+    ASSERT_NE(part, nullptr);
+    EXPECT_EQ(part->text(), text);
+    places.insert(place_of(part->data()));
+  }
+  EXPECT_EQ(places.size(), 1U) << "there is more than one copy";
+}
+
 TEST_F(ProxyBodies, MemoryThatAProxyGaveIsReadWhereItLies) {
   auto memory = master->allocate(kSize);
   ASSERT_TRUE(memory);

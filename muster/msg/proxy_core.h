@@ -60,6 +60,8 @@ struct Channel {
 
   std::unique_ptr<PeerLink> link;        // Introduced both ways.
   std::unique_ptr<PeerLink> dialing;     // Not yet.
+  Id chooser = {};                       // If it is the peer: the process,
+  std::uint64_t heard_choice = 0;        // and its last choice that we have heard of.
   Outbox outbox;                         // For the peer's return.
   std::deque<SessionId> again;           // Requests to be sent since it has returned.
   KeptMessages kept;                     // For the peer to handle at least once,
@@ -238,17 +240,24 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Channel& channel(PeerId id);
   const Channel* find_channel(PeerId id) const;
   void consider_dialing(PeerId id);
+  void dial_later(const PeerRecord& record);
   void dial(PeerId id);
-  void introduce(PeerLink& link, std::uint64_t fenced_by = 0);
-  void fenced_by(PeerLink& link, std::uint64_t incarnation);
-  void introduction_came(PeerLink& link, const MessageHead& head, const wire::Frame& frame);
-  void bind(PeerLink& link, const Member& member);
   std::unique_ptr<PeerLink> take_link(PeerLink& link);
   // Not now: it may be inside a call of its own.
   void destroy_later(std::unique_ptr<PeerLink> link);
   void drop_link(PeerLink& link);
   void break_link(PeerRecord& record, const Error& why);
   void flush() override;
+
+  // Introductions (proxy_introductions.cpp).
+  bool chooses(const PeerLink& link) const;
+  bool may_introduce(const PeerLink& link) const;
+  bool is_chosen(const PeerLink& link, const PeerRecord& record, std::uint64_t choice);
+  std::uint64_t heard_choice(const PeerLink& link);
+  void introduce(PeerLink& link, std::uint64_t fenced_by = 0);
+  void fenced_by(PeerLink& link, std::uint64_t incarnation);
+  void introduction_came(PeerLink& link, const MessageHead& head, const wire::Frame& frame);
+  void bind(PeerLink& link, const Member& member, std::uint64_t choice);
   void begin(PeerLink& link);
 
   void fill_head(MessageHead& head, const Draft& draft, const EncodedBody& body, SessionId session);
@@ -325,6 +334,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::atomic<bool> ends_job_{false};
   std::optional<Error> end_;
   std::uint64_t last_serial_ = 0;
+  std::uint64_t last_choice_ = 0;
   std::vector<std::unique_ptr<PeerLink>> strangers_;  // Accepted, and not introduced yet.
   std::vector<std::unique_ptr<PeerLink>> doomed_;
   loop::Timer session_timer_;

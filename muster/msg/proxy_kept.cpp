@@ -162,10 +162,10 @@ Status ProxyCore::done(PeerId peer, const MessageId& id, std::optional<Error> re
     // What the sender never sends again need not be remembered, whoever has it done now.
     const bool is_over = !arrivals.is_done(id);
     if (is_over) forget(record->member.name, {id});
-    if (is_over && record->presence == Presence::left) return ok();
+    if (arrivals.done_for_nobody(id)) return ok();
     return Error(Code::invalid, "done: the message was done before");
   }
-  report_done(peer);
+  drain(peer);  // Not report_done() alone: the link may find room meanwhile, and have all sent.
   return ok();
 }
 

@@ -16,12 +16,16 @@ void ProxyCore::on_admitted(const Member& self) {
   if (std::exchange(is_registry_away_, false)) tell({.kind = ProxyEvent::Kind::registry_back});
   // Those who have heard another incarnation, or none, hear this one.
   for (const auto& stranger : strangers_) {
-    if (stranger->link->is_up() && (is_new || !stranger->has_introduced)) introduce(*stranger);
+    if (stranger->link->is_up() && may_introduce(*stranger) &&
+        (is_new || !stranger->has_introduced)) {
+      introduce(*stranger);
+    }
   }
   for (const PeerId id : peers_.all()) {
     const Channel& there = channel(id);
     for (PeerLink* link : {there.link.get(), there.dialing.get()}) {
-      if (link != nullptr && link->link->is_up() && (is_new || !link->has_introduced)) {
+      if (link != nullptr && link->link->is_up() && may_introduce(*link) &&
+          (is_new || !link->has_introduced)) {
         introduce(*link);
       }
     }
@@ -50,9 +54,11 @@ void ProxyCore::on_left(const Member& member) {
   gone(*record, Presence::left, Error(Code::unavailable, fmt::format("{} has left", member.name)));
 }
 
-// What it said before may still be under way; the link's end comes after it.
+// What it said before may still be under way; the link's end comes after it. Nothing that is
+// said to it now would be heard.
 void ProxyCore::said_goodbye(PeerRecord& record) {
   if (std::exchange(record.presence, Presence::left) == Presence::left) return;
+  channel(record.id).link->is_for_users = false;
   tell({.kind = ProxyEvent::Kind::left, .peer = record.member.name});
   presence_changed();
 }

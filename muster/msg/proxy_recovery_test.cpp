@@ -278,6 +278,16 @@ TEST_F(Recovery, TellOfAnOrderlyLeaveAsThatAndNothingElse) {
   EXPECT_TRUE(has(events(*master), Kind::returned));
 }
 
+TEST_F(Recovery, SendNothingToOneThatHasSaidGoodbye) {
+  static_cast<void>(group["worker_1"].leave(kNow));
+  ASSERT_TRUE(  // Its link may still stand.
+      group.run_until([&] { return master->peer("worker_1")->presence == Presence::left; }));
+  const auto sent = master->isend(
+      {.tag = "note", .destination = "worker_1", .session_type = SessionType::notification});
+  ASSERT_FALSE(sent) << "it would be lost, and nobody told";
+  EXPECT_EQ(sent.error().code(), Code::unavailable);
+}
+
 TEST_F(Recovery, GoOnWithoutTheRegistry) {
   group.registry.set_reachable(false);
   group.net.run_for(seconds(10));

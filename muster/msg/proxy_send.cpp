@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,21 +94,26 @@ WritableBuffer shared_memory(ProxyCore& core, std::size_t size) {
   return memory ? *std::move(memory) : WritableBuffer();
 }
 
-// Copies large parts to such memory. Not under the baton: it takes a while.
-void share_parts(ProxyCore& core, EncodedBody& body) {
-  for (Buffer& part : body.parts) {
-    const bool is_shared = part.owner() != nullptr && part.owner()->origin() != nullptr;
-    if (part.size() < net::kLargePart || is_shared) continue;
-    WritableBuffer memory = shared_memory(core, part.size());
-    if (memory.data() == nullptr) return;
-    std::memcpy(memory.data(), part.data(), part.size());
-    part = std::move(memory).freeze(part.size());
+// Copies large parts that go to several to such memory, each once. Not under the baton:
+// it takes a while.
+void share_parts(ProxyCore& core, std::vector<Proxy::SendItem>& items) {
+  std::map<std::pair<const std::byte*, std::size_t>, std::vector<Buffer*>> places;
+  for (Proxy::SendItem& item : items) {
+    for (Buffer& part : item.body.parts) {
+      const bool is_shared = part.owner() != nullptr && part.owner()->origin() != nullptr;
+      if (part.size() < net::kLargePart || is_shared) continue;
+      places[{part.data(), part.size()}].push_back(&part);
+    }
   }
-}
-
-std::size_t count_of(ProxyCore& core, const Audience& audience) {
-  const Turn turn(core.loop());
-  return core.peers().select(audience).size();
+  for (const auto& [place, parts] : places) {
+    if (parts.size() == 1) continue;
+    const auto [data, size] = place;
+    WritableBuffer memory = shared_memory(core, size);
+    if (memory.data() == nullptr) return;
+    std::memcpy(memory.data(), data, size);
+    const Buffer shared = std::move(memory).freeze(size);
+    for (Buffer* part : parts) *part = shared;
+  }
 }
 
 }  // namespace
@@ -176,7 +182,7 @@ Result<SessionId> Proxy::ask(const Draft& draft,
   return id;
 }
 
-loop::Future<Message> Proxy::request(Draft draft) {
+PendingReply Proxy::request(Draft draft) {
   draft.answers = Answers::by_id;
   draft.wants_receipt = draft.session_type == SessionType::notification;
   const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
@@ -184,7 +190,7 @@ loop::Future<Message> Proxy::request(Draft draft) {
   const Result<SessionId> asked =
       ask(draft, [promise](Result<Message> answer, bool) { promise->set(std::move(answer)); });
   if (!asked) promise->set(asked.error());
-  return future;
+  return {std::move(future), asked ? *asked : SessionId{}};
 }
 
 namespace {
@@ -266,16 +272,18 @@ Result<std::vector<Proxy::SendItem>> Proxy::scattered(
   if (draft.session_id) return Error(Code::invalid, "scatter: each session has an id of its own");
   std::vector<SendItem> items;
   items.reserve(bodies.size());
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    auto& [destination, body] = bodies[i];
-    if (i > 0 && is_same_body(body, bodies[i - 1].second)) {
-      items.push_back({std::move(destination), items.back().body});
+  BodyIndex known;
+  for (auto& [destination, body] : bodies) {
+    const std::size_t first = known.first_like(body);
+    if (first < items.size()) {
+      items.push_back({std::move(destination), items[first].body});
       continue;
     }
     MUSTER_TRY(EncodedBody encoded,
                encode_body(body, draft.compression, core_->options().body_limits));
     items.push_back({std::move(destination), std::move(encoded)});
   }
+  share_parts(*core_, items);
   return items;
 }
 
@@ -289,6 +297,7 @@ Result<std::vector<SessionId>> Proxy::iscatter_encoded(
   for (auto& [destination, body] : bodies) {
     items.push_back({std::move(destination), std::move(body)});
   }
+  share_parts(*core_, items);
   return send_all(draft, items, nullptr);
 }
 
@@ -299,12 +308,14 @@ Result<std::vector<Proxy::SendItem>> Proxy::addressed(const Audience& audience,
   if (draft.session_id) return Error(Code::invalid, "broadcast: each session has its own id");
   EncodedBody body;
   MUSTER_TRY_OK(write_body(draft, core_->options().body_limits, body));
-  if (count_of(*core_, audience) > 1) share_parts(*core_, body);
-  const Turn turn(core_->loop());
-  const std::vector<PeerId> peers = core_->peers().select(audience);
+  const std::vector<PeerId> peers = [&] {
+    const Turn turn(core_->loop());
+    return core_->peers().select(audience);
+  }();
   std::vector<SendItem> items;
   items.reserve(peers.size());
   for (const PeerId peer : peers) items.push_back({peer, body});
+  share_parts(*core_, items);
   return items;
 }
 

@@ -112,6 +112,24 @@ TEST_F(ProxyThreads, RequestGivesAFuture) {
             Code::not_found);
 }
 
+TEST_F(ProxyThreads, ARequestsFutureKnowsTheSessionByWhichItIsCancelled) {
+  const auto silent = group.start("worker_1");
+  const auto master = join("master", {{.name = "worker_1"}});
+  PendingReply reply = master->request({.tag = "x", .destination = "worker_1"});
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(reply.get(stop.get_token()).error().code(), Code::cancelled);
+  EXPECT_EQ(master->session_state(reply.session()), Session::State::requested)
+      << "who does not wait any more has not cancelled it";
+
+  EXPECT_TRUE(master->cancel(reply.session()));
+
+  EXPECT_EQ(reply.get(system_clock().now() + seconds(20)).error().code(), Code::cancelled);
+  EXPECT_EQ(master->counters().open_sessions, 0U);
+  EXPECT_FALSE(master->cancel(reply.session()));
+  EXPECT_FALSE(master->request({.tag = "x", .destination = "nobody"}).session());
+}
+
 TEST_F(ProxyThreads, ManyThreadsMaySendAtOnce) {
   Worker worker(group, "worker_1", echo);
   const auto master = join("master", {{.name = "worker_1"}});

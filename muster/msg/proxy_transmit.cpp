@@ -125,7 +125,7 @@ Status ProxyCore::hand_over(PeerLink& link, OutgoingMessage& message) {
 Status ProxyCore::transmit(PeerId peer, OutgoingMessage& message) {
   const Channel* there = find_channel(peer);
   if (there != nullptr && there->link != nullptr && there->link->peer == peer &&
-      there->link->has_begun && !is_leaving_) {
+      there->link->is_for_users && !is_leaving_) {
     if (there->has_waiting() && there->link->link->is_up()) {
       return make_way(peer, message, Error(Code::overloaded, "others wait to be sent before it"));
     }
@@ -163,7 +163,7 @@ Status ProxyCore::make_way(PeerId peer, OutgoingMessage& message, Error full) {
 void ProxyCore::send_backlog(const PeerRecord& record) {
   Channel& there = channel(record.id);
   if (!there.outbox.empty() || !there.again.empty()) return;  // They are older.
-  while (there.link != nullptr && there.link->has_begun && !there.backlog.empty()) {
+  while (there.link != nullptr && there.link->is_for_users && !there.backlog.empty()) {
     OutgoingMessage message = *there.backlog.next();
     const Status sent = send_late(record, message);
     if (is_to_wait(sent)) return;
@@ -255,7 +255,7 @@ std::optional<OutgoingMessage> ProxyCore::next_returning(Channel& there) {
 
 void ProxyCore::send_returning(const PeerRecord& record) {
   Channel& there = channel(record.id);
-  while (there.link != nullptr && there.link->has_begun && !is_leaving_) {
+  while (there.link != nullptr && there.link->is_for_users && !is_leaving_) {
     std::optional<OutgoingMessage> message = next_returning(there);
     if (!message) return;
     const SessionId id = message->head.session;

@@ -220,5 +220,18 @@ TEST(SameBody, ComparesSmallBytesAndSharesLargeOnes) {
   EXPECT_FALSE(is_same_body(wire::Value::List{1}, wire::Value::List{1, 2}));
 }
 
+TEST(SameBody, IsFoundWhereverInTheListItStands) {
+  const auto blob = [](std::size_t size) { return Buffer::adopt(std::vector<std::byte>(size)); };
+  const wire::Value large = blob(100000);
+  const std::vector<wire::Value> bodies = {
+      1,   wire::Value::Map{{"w", large}, {"i", 0}}, blob(10), 1.0, wire::Value::List{1},
+      1,   wire::Value::Map{{"w", large}, {"i", 1}}, blob(10), 1.0, wire::Value::List{1, 2},
+      "1", wire::Value::Map{{"w", large}, {"i", 0}}, blob(11), 2.0, wire::Value::List{1}};
+  BodyIndex known;
+  std::vector<std::size_t> firsts;
+  for (const wire::Value& body : bodies) firsts.push_back(known.first_like(body));
+  EXPECT_EQ(firsts, (std::vector<std::size_t>{0, 1, 2, 3, 4, 0, 6, 2, 3, 9, 10, 1, 12, 13, 4}));
+}
+
 }  // namespace
 }  // namespace muster::msg

@@ -41,7 +41,7 @@ class Asked final : public net::LinkSink {
   void on_message(wire::Frame& frame, net::Lane, std::size_t cost) override {
     link_->done(cost);
     const Result<MessageHead> head = read_message_head(frame.head);
-    // Members introduce themselves first, to whoever comes.
+    // A member may introduce itself first, to whoever comes.
     if (!head || head->kind != MessageKind::report || is_done()) return;
     Result<Report> report = read(*head, frame);
     if (report) {

@@ -25,15 +25,21 @@ struct Outcome {
 
 class PyFuture {
  public:
-  PyFuture(nb::object proxy, loop::Loop& loop, loop::Future<msg::Message> future)
-      : loop_(loop), proxy_(std::move(proxy)), outcome_(std::make_shared<Outcome>()) {
-    future.then([outcome = outcome_](Result<msg::Message> result) {
+  PyFuture(nb::object proxy, loop::Loop& loop, msg::PendingReply reply)
+      : session_(reply.session()),
+        loop_(loop),
+        proxy_(std::move(proxy)),
+        outcome_(std::make_shared<Outcome>()) {
+    reply.then([outcome = outcome_](Result<msg::Message> result) {
       outcome->result = std::move(result);
       for (const auto& action : std::exchange(outcome->actions, {})) action();
     });
   }
   PyFuture(loop::Loop& loop, Borrowed loan, msg::SessionId id)
-      : loop_(loop), loan_(std::move(loan)), value_(nb::cast(id)) {}
+      : session_(id), loop_(loop), loan_(std::move(loan)), value_(nb::cast(id)) {}
+
+  // None: nothing was sent.
+  nb::object session() const { return session_ ? nb::cast(session_) : nb::none(); }
 
   bool is_done() const {
     check_open();
@@ -90,6 +96,7 @@ class PyFuture {
   }
 
   const std::uint32_t forks_ = fork_count();
+  const msg::SessionId session_;
   loop::Loop& loop_;
   nb::object proxy_;  // None for a loan.
   std::shared_ptr<Outcome> outcome_;
@@ -99,9 +106,8 @@ class PyFuture {
 
 }  // namespace
 
-nb::object make_message_future(nb::object proxy, loop::Loop& loop,
-                               loop::Future<msg::Message> future) {
-  return nb::cast(std::make_unique<PyFuture>(std::move(proxy), loop, std::move(future)));
+nb::object make_message_future(nb::object proxy, loop::Loop& loop, msg::PendingReply reply) {
+  return nb::cast(std::make_unique<PyFuture>(std::move(proxy), loop, std::move(reply)));
 }
 
 nb::object make_loan_future(loop::Loop& loop, Borrowed borrowed, msg::SessionId id) {
@@ -113,6 +119,9 @@ void bind_future(nb::module_& module) {
                        R"(What is not there yet: an answer, or memory that was lent.
 
 Can be awaited.)")
+      .def_prop_ro("session_id", &PyFuture::session,
+                   "For Proxy.cancel(), after which result() raises CancelledError. None if "
+                   "nothing was sent.")
       .def("done", &PyFuture::is_done, "True once result() need not wait.")
       .def("result", &PyFuture::result, nb::arg("timeout").none() = nb::none(),
            "Waits for the answer, and gives it or raises why there is none. The same each time.")

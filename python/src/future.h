@@ -4,14 +4,12 @@
 
 #include "binding.h"
 #include "memory.h"
-#include "muster/loop/future.h"
-#include "muster/msg/message.h"
+#include "muster/msg/proxy.h"
 
 namespace muster::python {
 
 // Gives the message that answers. `proxy` is the Proxy of Python's.
-nb::object make_message_future(nb::object proxy, loop::Loop& loop,
-                               loop::Future<msg::Message> future);
+nb::object make_message_future(nb::object proxy, loop::Loop& loop, msg::PendingReply reply);
 // Gives `id` once nobody reads what was lent.
 nb::object make_loan_future(loop::Loop& loop, Borrowed borrowed, msg::SessionId id);
 

@@ -1,6 +1,7 @@
 // Sending and answering. send(), scatter(), broadcast() and reply() let the
 // interpreter's lock go while they wait; isend() and its like do not wait.
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,14 +137,15 @@ Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keepin
   Freezing freezing;
   Bodies bodies;
   const nb::object items = PyDict_Check(said.ptr()) ? said.attr("items")() : nb::borrow(said);
-  nb::object last;
+  std::map<PyObject*, std::size_t> firsts;
+  std::vector<nb::object> alive;  // Or another could be where one was.
   for (const nb::handle item : nb::list(items)) {
     const auto [destination, body] = to_pair(item, "each of the bodies");
-    const bool is_same = last.is_valid() && body.is(last);
-    bodies.emplace_back(
-        to_destination(destination),
-        is_same ? bodies.back().second : encode_for(self, body, keeping, compression));
-    last = body;
+    const auto [first, is_new] = firsts.try_emplace(body.ptr(), bodies.size());
+    if (is_new) alive.emplace_back(nb::borrow(body));
+    bodies.emplace_back(to_destination(destination),
+                        is_new ? encode_for(self, body, keeping, compression)
+                               : bodies[first->second].second);
   }
   freezing.keep();
   return bodies;

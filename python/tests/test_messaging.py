@@ -197,6 +197,23 @@ def test_scatter_gives_a_body_to_each(join: Join) -> None:
     assert [(reply.source, reply.body) for reply in replies] == [("w0", 11), ("w1", 21)]
 
 
+class CountsHowOftenItIsWritten:
+    times = 0
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        type(self).times += 1
+        return int, (7,)
+
+
+def test_scatter_writes_one_object_once(pair: Pair) -> None:
+    a, _ = pair
+    body = CountsHowOftenItIsWritten()
+
+    a.iscatter("x", [("b", body), ("b", 1), ("b", body)], session_type=SessionType.NOTIFICATION)
+
+    assert CountsHowOftenItIsWritten.times == 1
+
+
 def test_collect_is_content_with_enough(join: Join) -> None:
     master = join("master", "m")
     workers = [join("worker", f"w{i}", expected=["m"]) for i in range(3)]
@@ -225,6 +242,18 @@ def test_a_future_gives_the_answer(pair: Pair) -> None:
     assert future.result(0).body == "answer"
     assert future.done()
     thread.join()
+
+
+def test_a_future_can_be_cancelled_by_its_session(pair: Pair) -> None:
+    a, _ = pair
+    future = a.request("task", "b", 1)
+    assert future.session_id is not None
+
+    assert a.cancel(future.session_id)
+
+    with pytest.raises(muster.CancelledError):
+        future.result(PATIENCE)
+    assert a.request("task", "nobody").session_id is None
 
 
 def test_a_task_can_be_passed_on(join: Join) -> None:

@@ -127,6 +127,20 @@ void SimNet::join(std::string_view a, std::string_view b) {
   world.release();
 }
 
+void SimNet::block_dials(std::string_view from, std::string_view to, Dials dials) {
+  const loop::Turn turn(*state_->loop);
+  SimWorld& world = state_->world;
+  world.note("cannot be dialled by " + std::string(from), to);
+  world.blocked[{world.host_number(from), world.host_number(to)}] = dials;
+}
+
+void SimNet::allow_dials(std::string_view from, std::string_view to) {
+  const loop::Turn turn(*state_->loop);
+  SimWorld& world = state_->world;
+  world.note("can be dialled by " + std::string(from), to);
+  world.blocked.erase({world.host_number(from), world.host_number(to)});
+}
+
 void SimNet::break_connections(std::string_view a, std::string_view b) {
   const loop::Turn turn(*state_->loop);
   const int first = state_->world.host_number(a);

@@ -40,7 +40,7 @@ struct SimOptions {
   bool keeps_transcript = false;
 };
 
-// What becomes of those who dial across a partition.
+// What becomes of those who dial where there is no way.
 enum class Dials : std::uint8_t { hang, fail };
 
 class SimNet {
@@ -73,6 +73,10 @@ class SimNet {
   // on when they are joined again.
   void part(std::string_view a, std::string_view b, Dials dials = Dials::hang);
   void join(std::string_view a, std::string_view b);
+  // `from` cannot dial `to` any more, as where that is behind a firewall, or can again.
+  // Connections that stand are left alone, as is the other way.
+  void block_dials(std::string_view from, std::string_view to, Dials dials = Dials::hang);
+  void allow_dials(std::string_view from, std::string_view to);
   // Breaks all connections between the two; both ends hear of it.
   void break_connections(std::string_view a, std::string_view b);
 

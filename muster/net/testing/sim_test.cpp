@@ -143,6 +143,22 @@ TEST(Sim, WhoDialsAcrossAPartitionThatEndsInTimeGetsThrough) {
       [&] { return town.accepted.size() == 1 && town.accepted[0]->frame_count() == 1; }));
 }
 
+TEST(Sim, WhoCannotBeDialledCanDial) {
+  Town town({.seed = 7, .dial_patience = seconds(3)});
+  for (const char* host : {"a", "b", "c"}) town.add(host);
+  town.net.block_dials("b", "a", Dials::hang);
+  town.net.block_dials("c", "a", Dials::fail);
+
+  End& hanging = town.dial("b", "a");
+  End& failing = town.dial("c", "a");
+
+  EXPECT_TRUE(town.net.run_until([&] { return failing.is_closed() && hanging.is_closed(); }));
+  EXPECT_TRUE(town.accepted.empty());
+  town.connect("a", "b");
+  town.net.allow_dials("b", "a");
+  town.connect("b", "a");
+}
+
 TEST(Sim, ACrashIsToldToOthersAndEndsAllThatTheHostDoes) {
   Town town({.seed = 7});
   town.add("a");

@@ -38,7 +38,12 @@ void SimWorld::run_event() {
   SimPipe& pipe = *event.pipe;
   switch (event.kind) {
     case SimEvent::Kind::knock: {
-      const auto cut = parted.find(pair_of(pipe.place(0).host, pipe.place(1).host));
+      const std::pair way(pipe.place(0).host, pipe.place(1).host);
+      if (const auto wall = blocked.find(way); wall != blocked.end()) {
+        if (wall->second == Dials::fail) pipe.refuse("no way in");
+        return;  // It gives up by itself.
+      }
+      const auto cut = parted.find(pair_of(way.first, way.second));
       if (cut == parted.end()) return pipe.knock();
       if (cut->second == Dials::fail) return pipe.refuse("no way to that host");
       return held_up.push_back(std::move(event));
@@ -66,7 +71,7 @@ void SimWorld::note(const char* what, const SimPipe& pipe, int from, std::uint64
   }
 }
 
-void SimWorld::note(const char* what, std::string_view whom) {
+void SimWorld::note(const std::string& what, std::string_view whom) {
   if (options.keeps_transcript) write(std::string(whom) + " " + what);
 }
 

@@ -58,7 +58,7 @@ class SimWorld {
   void release();
   // Notes that something happened to `pipe`.
   void note(const char* what, const SimPipe& pipe, int from, std::uint64_t amount = 0);
-  void note(const char* what, std::string_view whom);
+  void note(const std::string& what, std::string_view whom);
 
   const SimOptions options;
   loop::Loop& loop;
@@ -66,6 +66,7 @@ class SimWorld {
   SimEvents events;
   std::vector<SimHost> hosts;
   std::map<std::pair<int, int>, Dials> parted;
+  std::map<std::pair<int, int>, Dials> blocked;   // By who dials whom.
   std::map<std::string, SimListener*> listeners;  // By host/name.
   std::vector<SimEvent> held_up;                  // In the order they were due.
   std::vector<std::weak_ptr<SimPipe>> pipes;

@@ -250,12 +250,14 @@ class Proxy(_core.Proxy):
 
     @property
     def peers(self) -> list[PeerInfo]:
-        """Who is there, and who was, in the order of their names."""
+        """Who is there, in the order of their names: ``here``, or ``connecting``."""
         return [PeerInfo(**info) for info in self._peers()]
 
     def peer(self, name: str) -> PeerInfo | None:
-        """One of the peers; None if nobody has heard of it."""
-        return next((info for info in self.peers if info.name == name), None)
+        """One of those who are there or, for as long as it is remembered, were: ``lost``,
+        ``left``. None if nobody has heard of it."""
+        info = self._peer(name)
+        return None if info is None else PeerInfo(**info)
 
     @property
     def counters(self) -> dict[str, int]:

@@ -142,6 +142,12 @@ nb::list peers(const ProxyHandle& self) {
   return all;
 }
 
+nb::object peer(const ProxyHandle& self, const std::string& name) {
+  const std::optional<msg::PeerInfo> info = self.live().peer(name);
+  if (!info) return nb::none();
+  return describe(*info);
+}
+
 nb::dict counters(const ProxyHandle& self) {
   const msg::ProxyCounters counted = self.live().counters();
   nb::dict made;
@@ -194,6 +200,7 @@ void bind_proxy(nb::module_& module) {
       .def_static("_check_made", [](nb::handle self) { static_cast<void>(to_handle(self)); })
       .def("leave", leave, nb::arg("timeout").none() = nb::none(), docs::kLeave)
       .def("_peers", peers)
+      .def("_peer", peer)
       .def(
           "peer_names",
           [](const ProxyHandle& self, const std::string& type) {

@@ -71,9 +71,9 @@ class Proxy(Carrier):
         return peers[component_type]
 
     def get_peer_type(self, peer_name: str) -> str:
-        for peer in self._joined().peers:
-            if peer.name == peer_name:
-                return peer.type
+        peer = self._joined().peer(peer_name)
+        if peer is not None:
+            return peer.type
         if peer_type(peer_name) in self._settings.peer_counts:
             return peer_type(peer_name)
         raise FatalPeersMissError(f"{self._name} knows no peer {peer_name}")

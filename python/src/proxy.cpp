@@ -39,18 +39,17 @@ nb::object describe(const msg::ProxyEvent& event) {
 }
 
 // Called by whoever is inside a call of the proxy. Its errors are nobody's, but for exits.
-std::function<void(const msg::ProxyEvent&)> to_listener(nb::handle callable) {
-  const std::shared_ptr<PyObject> kept(callable.inc_ref().ptr(), bury);
-  return [kept](const msg::ProxyEvent& event) {
-    const Locked locked;
-    try {
-      nb::handle(kept.get())(describe(event));
-    } catch (nb::python_error& raised) {
-      if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
-      raised.restore();
-      PyErr_WriteUnraisable(kept.get());
-    }
-  };
+void tell(const Callback& listener, const msg::ProxyEvent& event) {
+  const Locked locked;
+  const nb::object callable = nb::borrow(listener.get());
+  if (!callable.is_valid()) return;
+  try {
+    callable(describe(event));
+  } catch (nb::python_error& raised) {
+    if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
+    raised.restore();
+    PyErr_WriteUnraisable(callable.ptr());
+  }
 }
 
 std::vector<std::string> to_texts(nb::handle list, const std::string& what) {
@@ -81,7 +80,6 @@ msg::ProxyOptions to_options(const nb::dict& said) {
     if (name == "max_body") options.max_body = to_count(value, name);
     if (name == "absent_messages") options.absent.max_messages = to_count(value, name);
     if (name == "absent_bytes") options.absent.max_bytes = to_count(value, name);
-    if (name == "on_event") options.on_event = to_listener(value);
   }
   return options;
 }
@@ -89,6 +87,11 @@ msg::ProxyOptions to_options(const nb::dict& said) {
 void make(ProxyHandle* self, const nb::dict& said, bool accepts_pickles, nb::handle dumps,
           bool waits, nb::handle timeout) {
   msg::ProxyOptions options = to_options(said);
+  std::shared_ptr<Callback> on_event;
+  if (said.contains("on_event")) {
+    on_event = std::make_shared<Callback>(nb::object(said["on_event"]));
+    options.on_event = [on_event](const msg::ProxyEvent& event) { tell(*on_event, event); };
+  }
   Runtime& here = runtime();
   const RuntimeUse use;
   const msg::Wait wait = to_wait(timeout);
@@ -101,6 +104,7 @@ void make(ProxyHandle* self, const nb::dict& said, bool accepts_pickles, nb::han
   self->proxy = std::move(proxy);
   self->decoding.accepts_pickles = accepts_pickles;
   if (!dumps.is_none()) self->dumps = nb::borrow(dumps);
+  self->on_event = std::move(on_event);
   enter_proxy(*self);
 }
 
@@ -163,7 +167,15 @@ nb::dict counters(const ProxyHandle& self) {
 
 }  // namespace
 
-ProxyHandle::~ProxyHandle() { remove_proxy(*this); }
+ProxyHandle::~ProxyHandle() {
+  remove_proxy(*this);
+  let_go();  // Others may keep the proxy until it has said goodbye to all.
+}
+
+void ProxyHandle::let_go() {
+  dumps.reset();
+  if (on_event) on_event->let_go();
+}
 
 msg::Proxy& ProxyHandle::live() const {
   sleep_if_closing();
@@ -176,7 +188,8 @@ ProxyHandle& to_handle(nb::handle proxy) {
 }
 
 void bind_proxy(nb::module_& module) {
-  ProxyClass proxy(module, "Proxy", nb::is_weak_referenceable(), nb::dynamic_attr());
+  // Python's own subclass has attributes and weak references.
+  ProxyClass proxy(module, "Proxy", nb::type_slots(kCollected<ProxyHandle>));
   proxy
       .def("__init__", make, nb::arg("options"), nb::arg("accepts_pickles"),
            nb::arg("dumps").none(), nb::arg("waits"), nb::arg("timeout").none())

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calls.h"
+#include "collected.h"
 #include "docs.h"
 #include "errors.h"
 #include "instances.h"
@@ -64,6 +65,12 @@ bool is_over(const ProxyHandle& self) {
 struct Reception {
   nb::object proxy;
   std::optional<double> timeout;
+
+  // For collected.h. The proxy lets go of what refers to this.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    return visit(proxy.ptr());
+  }
 };
 
 Reception iterate(nb::object proxy, nb::handle timeout) {
@@ -87,9 +94,11 @@ PyObject* next(PyObject* iterator) {
   });
 }
 
-const PyType_Slot kIteratorSlots[] = {{Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
-                                      {Py_tp_iternext, reinterpret_cast<void*>(next)},
-                                      {0, nullptr}};
+const PyType_Slot kIteratorSlots[] = {
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(next)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse<Reception>)},
+    {0, nullptr}};
 
 nb::object receive_by_id(ProxyHandle& self, nb::handle ids, nb::handle timeout) {
   msg::Proxy& proxy = self.live();

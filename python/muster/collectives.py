@@ -14,7 +14,7 @@ from muster.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
 
     from muster._how import Manners
     from muster.proxy import Proxy
@@ -98,7 +98,7 @@ class Communicator(UnevenOperations):
         self._core = made
         return self
 
-    def __enter__(self) -> Communicator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
@@ -161,6 +162,11 @@ def _special_methods(cls: type) -> dict[str, Any]:
     return found
 
 
+def _subscript(made: type[Distributed[Any]], parameters: Any) -> types.GenericAlias:
+    made._muster_class[parameters]  # type: ignore[attr-defined]  # Raises for what it does not take.
+    return types.GenericAlias(made, parameters)
+
+
 def dist(
     proxy: Proxy,
     handlers: Mapping[Any, Handler],
@@ -227,6 +233,8 @@ def dist(
             "__class__": property(lambda self: cls),
             "_muster_class": cls,
         }
+        if hasattr(cls, "__class_getitem__"):
+            body["__class_getitem__"] = classmethod(_subscript)
         made = _DistributedClass(cls.__name__, (Distributed,), body)
         return cast("type[Distributed[T]]", made)
 

@@ -21,7 +21,7 @@ from muster._replies import PeerInfo, ProxyEvent, Replies
 from muster.errors import Error, TimedOutError
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
 
     from muster._how import HowToMany
 
@@ -172,7 +172,7 @@ class Proxy(_core.Proxy):
 
         cls.__init__ = __init__  # type: ignore[method-assign]
 
-    def __enter__(self) -> Proxy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -245,7 +245,8 @@ class Proxy(Carrier):
                 core.acknowledge(request)
             else:
                 native = request.body is not None and not is_wrapped(request.body)
-                core.reply(request, answer.body if native else wrap(answer))
+                said = answer.body if native else wrap(answer)
+                core.reply(request, said, timeout=self._seconds_to_send())
         except muster.Error as error:
             self._not_sent(error, answer.destination)
             return None

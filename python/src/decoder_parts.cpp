@@ -29,10 +29,10 @@ PyObject* Decoder::read_extension(std::size_t size) {
   const std::span<const std::byte> payload(at_, size);
   at_ += size;
   if (type == static_cast<std::uint8_t>(Extension::bytes)) return read_part_bytes(payload);
-  if (is_key_) return fail("an array or pickle as a key");
+  if (type == static_cast<std::uint8_t>(PythonExtension::pickle)) return read_pickle(payload);
+  if (is_key_) return fail("an array as a key");
   if (type == static_cast<std::uint8_t>(Extension::tensor)) return read_tensor(payload);
   if (type == static_cast<std::uint8_t>(PythonExtension::array)) return read_odd_array(payload);
-  if (type == static_cast<std::uint8_t>(PythonExtension::pickle)) return read_pickle(payload);
   return fail("an extension of type " + std::to_string(type) + ", which is unknown",
               Code::unsupported);
 }

@@ -41,8 +41,7 @@ PyObject* Decoder::read_part_bytes(std::span<const std::byte> payload) {
   if (payload.size() != wire::internal::kBytesExtension) return fail("a reference of wrong size");
   const Buffer* part = take_part(wire::load<std::uint32_t>(payload.data()));
   if (part == nullptr) return nullptr;
-  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(part->data()),
-                                   static_cast<Py_ssize_t>(part->size()));
+  return to_bytes(*part);
 }
 
 bool Decoder::read_shape(std::span<const std::byte> from, std::size_t rank,

@@ -79,7 +79,7 @@ def test_a_proxy_that_its_pickler_knows_is_collected(group: str) -> None:
     assert is_collected(make)
 
 
-@pytest.mark.parametrize("what", ["future", "iterator"])
+@pytest.mark.parametrize("what", ["future", "answer", "iterator"])
 def test_a_proxy_that_keeps_what_it_gave_is_collected(pair: Any, group: str, what: str) -> None:
     a, _ = pair
 
@@ -91,6 +91,22 @@ def test_a_proxy_that_keeps_what_it_gave_is_collected(pair: Any, group: str, wha
             proxy.kept = iter(proxy.receive())
             return
         proxy.kept = proxy.request("sum", "a", [1, 2])
+        if what == "answer":
+            request = a.receive_once(PATIENCE)
+            a.reply(request, [])
+            proxy.kept.result(PATIENCE).body.append(proxy.kept)
+
+    assert is_collected(make)
+
+
+def test_a_message_that_its_body_knows_is_collected(pair: Any) -> None:
+    a, b = pair
+
+    def make(witness: Witness) -> None:
+        a.isend("x", "b", {"y": []}, NOTE)
+        message = b.receive_once(PATIENCE)
+        message.body["message"] = message
+        message.body["witness"] = witness
 
     assert is_collected(make)
 

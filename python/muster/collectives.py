@@ -75,6 +75,8 @@ class Communicator(UnevenOperations):
         **manners: Unpack[Manners],
     ) -> Communicator:
         """Over components of the proxy's group, this one among them, ranked in that order."""
+        if isinstance(members, str):
+            raise InvalidError("members is a list of names, not a str")
         made = _core.Communicator._over(proxy, name, list(members), timeout, _all(manners))
         return cls._of(made)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
-from muster.errors import Error, TimedOutError
+from muster.errors import Error, InvalidError, TimedOutError
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
@@ -142,7 +142,7 @@ class Proxy(_core.Proxy):
             "name": name,
             "expected": expected,
             "registry": registry,
-            "listen": list(listen) if listen is not None else None,
+            "listen": listen,
             "minimum": minimum,
             "minimum_timeout": minimum_timeout,
             "on_event": on_event,
@@ -155,6 +155,8 @@ class Proxy(_core.Proxy):
             "absent_messages": absent_messages,
             "absent_bytes": absent_bytes,
         }
+        if on_event is not None and not callable(on_event):
+            raise InvalidError(f"on_event is called with events; a {_kind(on_event)} cannot be")
         options = {key: value for key, value in said.items() if value is not None}
         super().__init__(options, accepts_pickles, _dumps(pickler), waits, timeout)
 
@@ -268,6 +270,10 @@ class Proxy(_core.Proxy):
     def ended(self) -> str | None:
         """Why this proxy is over; None while it is not."""
         return self._ended()
+
+
+def _kind(thing: object) -> str:
+    return type(thing).__name__
 
 
 def _dumps(pickler: str | Any | None) -> Any:

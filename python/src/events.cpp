@@ -1,6 +1,7 @@
 // Conditions and the table that keeps what waits for them. Nothing here waits.
 
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +20,10 @@ using msg::EventCondition;
 namespace {
 
 TimePoint to_time(double seconds) {
+  constexpr double kLongest = 9e9;  // Nanoseconds fit into 64 bits.
+  if (!(std::abs(seconds) <= kLongest)) {
+    raise(Error(Code::invalid, "a time is a number of seconds, at most 9e9"));
+  }
   return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
 }
 

@@ -54,6 +54,7 @@ void tell(const Callback& listener, const msg::ProxyEvent& event) {
 
 std::vector<std::string> to_texts(nb::handle list, const std::string& what) {
   std::vector<std::string> all;
+  if (PyUnicode_Check(list.ptr())) raise(Error(Code::invalid, what + " is a list, not a str"));
   for (const nb::handle text : list) all.push_back(to_text(text, "each of " + what));
   return all;
 }

@@ -1,7 +1,6 @@
 // Receiving. What is there is taken without letting the interpreter's lock go;
 // whoever must wait lets it go.
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -113,14 +112,14 @@ nb::object receive_by_id(ProxyHandle& self, nb::handle ids, nb::handle timeout) 
 }
 
 nb::object collect(ProxyHandle& self, nb::handle ids, std::size_t count, double fraction,
-                   double grace, bool cancels_rest, nb::handle timeout) {
+                   nb::handle grace, bool cancels_rest, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
+  if (!(fraction >= 0 && fraction <= 1)) raise(Error(Code::invalid, "fraction is from 0 to 1"));
   const std::vector<msg::SessionId> wanted = to_ids(ids);
-  const msg::Enough enough{
-      .count = count,
-      .fraction = fraction,
-      .grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(grace)),
-      .cancels_rest = cancels_rest};
+  const msg::Enough enough{.count = count,
+                           .fraction = fraction,
+                           .grace = to_duration(grace, "grace"),
+                           .cancels_rest = cancels_rest};
   const msg::Wait wait = to_wait(timeout);
   Result<msg::Replies> replies = [&] {
     const Inside inside(self);

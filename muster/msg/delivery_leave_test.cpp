@@ -158,7 +158,7 @@ TEST_F(LeavingSender, IsForgottenWithAllThatItMaySendAgainBeyondTheLimitOfTheAbs
   EXPECT_EQ(remembered(), 1U);
   group.crash("master");
   group.net.run_for(seconds(5));
-  EXPECT_EQ(worker->peers().size(), 1U);
+  EXPECT_EQ(worker->report().peers.size(), 1U);
 }
 
 }  // namespace

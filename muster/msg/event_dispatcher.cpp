@@ -84,9 +84,7 @@ void EventDispatcher::look_at_members(TimePoint now) {
   // Who came counts before who went, lest a share of the peers look smaller
   // than it has ever been.
   for (const PeerInfo& info : proxy_.peers()) {
-    // A broken link makes nobody less of a member.
-    if (info.presence == Presence::lost || info.presence == Presence::left) continue;
-    members.insert(info.name);
+    members.insert(info.name);  // A broken link makes nobody less of one.
     if (info.presence != Presence::here || live_.contains(info.name)) continue;
     live_.emplace(info.name, info.type);
     accept(table_.joined(info.name, info.type, now));

@@ -102,7 +102,7 @@ std::vector<PeerInfo> Proxy::peers() const {
   std::vector<PeerInfo> infos;
   if (!core_->is_this_process()) return infos;
   const Turn turn(core_->loop());
-  for (const PeerId id : core_->peers().all()) {
+  for (const PeerId id : core_->peers().select(Audience::all())) {
     infos.push_back(core_->describe(*core_->peers().find(id)));
   }
   return infos;

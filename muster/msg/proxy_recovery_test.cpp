@@ -182,12 +182,32 @@ TEST_F(Recovery, AskAPolicyWhenTooFewPeersWereHereForTooLong) {
   ASSERT_TRUE(group.run_until([&] { return master->peer("sender")->presence == Presence::left; }));
 }
 
+TEST_F(Recovery, PeersAreThoseWhoAreThereAndOneIsAskedForWhoWasToo) {
+  const auto names = [](const Proxy& proxy) {
+    std::vector<std::string> all;
+    for (const PeerInfo& info : proxy.peers()) all.push_back(info.name);
+    return all;
+  };
+  const auto presence = [&](const char* name) { return master->peer(name)->presence; };
+  EXPECT_EQ(names(*master), (std::vector<std::string>{"worker_1", "worker_2"}));
+  group.crash("worker_1");
+  ASSERT_TRUE(group.run_until([&] { return presence("worker_1") == Presence::lost; }));
+  EXPECT_EQ(names(*master), (std::vector<std::string>{"worker_2"}));
+  static_cast<void>(group["worker_2"].leave(kNow));
+  ASSERT_TRUE(group.run_until([&] { return presence("worker_2") == Presence::left; }));
+  EXPECT_TRUE(master->peers().empty());
+  EXPECT_EQ(master->report().peers.size(), 2U);
+  group.add("worker_1");
+  ASSERT_TRUE(group.run_until([&] { return presence("worker_1") == Presence::here; }));
+  EXPECT_EQ(names(*master), (std::vector<std::string>{"worker_1"}));
+}
+
 TEST_F(Recovery, ForgetAbsentPeersBeyondTheLimit) {
   Proxy& sender = group.add("sender", [](ProxyOptions& options) { options.max_absent_peers = 1; });
   ASSERT_TRUE(group.settle());
   group.crash("worker_1");
   group.crash("worker_2");
-  ASSERT_TRUE(group.run_until([&] { return sender.peers().size() == 2; }));
+  ASSERT_TRUE(group.run_until([&] { return sender.report().peers.size() == 2; }));
   group.add("worker_1");
   group.add("worker_2");
   EXPECT_TRUE(group.settle());

@@ -49,7 +49,8 @@ class PeerInfo:
     name: str
     type: str
     incarnation: int
-    #: ``connecting``, ``here``, ``lost`` or ``left``.
+    #: ``here``; ``connecting``: a member, but no link stands; ``lost``: gone without a goodbye, it
+    #: may return; ``left``.
     presence: str
     addresses: list[str]
     #: Of the link that stands, else empty.

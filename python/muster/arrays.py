@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
@@ -42,5 +43,7 @@ def empty(
     size = kind.itemsize
     for count in dimensions:
         size *= count
+    if size > sys.maxsize:
+        raise ValueError(f"an array of {size} bytes is too large for any memory")
     made: npt.NDArray[Any] = np.ndarray(dimensions, kind, cast(memoryview, _core.allocate(size)))
     return made

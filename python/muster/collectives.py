@@ -14,7 +14,7 @@ from muster.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
 
     from muster._how import Manners
     from muster.proxy import Proxy
@@ -75,6 +75,8 @@ class Communicator(UnevenOperations):
         **manners: Unpack[Manners],
     ) -> Communicator:
         """Over components of the proxy's group, this one among them, ranked in that order."""
+        if isinstance(members, str):
+            raise InvalidError("members is a list of names, not a str")
         made = _core.Communicator._over(proxy, name, list(members), timeout, _all(manners))
         return cls._of(made)
 
@@ -98,7 +100,7 @@ class Communicator(UnevenOperations):
         self._core = made
         return self
 
-    def __enter__(self) -> Communicator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from muster import _core
+from muster.errors import InvalidError
 from muster.proxy import Proxy
 
 __all__ = ["Distributed", "Event", "Handler", "Stop", "dist"]
@@ -161,6 +163,11 @@ def _special_methods(cls: type) -> dict[str, Any]:
     return found
 
 
+def _subscript(made: type[Distributed[Any]], parameters: Any) -> types.GenericAlias:
+    made._muster_class[parameters]  # type: ignore[attr-defined]  # Raises for what it does not take.
+    return types.GenericAlias(made, parameters)
+
+
 def dist(
     proxy: Proxy,
     handlers: Mapping[Any, Handler],
@@ -200,13 +207,17 @@ def dist(
         proxy: Whose messages they are.
         handlers: What to wait for, and what to call then, one at a time, by ``launch()``.
         pool: So many threads of its own call handlers, side by side.
-        stops_on_error: ``launch()`` raises what a handler raised. Else it is logged, and goes on.
+        stops_on_error: ``launch()`` raises :class:`muster.FailedError` with what a handler raised.
+            Else that is logged, and it goes on.
         report: Called with the event's number, what went wrong and the messages, instead.
 
     Raises:
-        muster.InvalidError: A condition cannot be; it says where and why.
+        muster.InvalidError: A condition cannot be, and it says where and why; or a handler.
     """
     conditions = [(_core.EventCondition(event), handler) for event, handler in handlers.items()]
+    for condition, handler in conditions:
+        if not callable(handler):
+            raise InvalidError(f"the handler of {condition} cannot be called: {handler!r}")
 
     def decorate(cls: type[T]) -> type[Distributed[T]]:
         def __init__(self: Distributed[T], *args: Any, **kwargs: Any) -> None:
@@ -227,6 +238,8 @@ def dist(
             "__class__": property(lambda self: cls),
             "_muster_class": cls,
         }
+        if hasattr(cls, "__class_getitem__"):
+            body["__class_getitem__"] = classmethod(_subscript)
         made = _DistributedClass(cls.__name__, (Distributed,), body)
         return cast("type[Distributed[T]]", made)
 

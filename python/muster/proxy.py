@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
-from muster.errors import Error, TimedOutError
+from muster.errors import Error, InvalidError, TimedOutError
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
 
     from muster._how import HowToMany
 
@@ -142,7 +142,7 @@ class Proxy(_core.Proxy):
             "name": name,
             "expected": expected,
             "registry": registry,
-            "listen": list(listen) if listen is not None else None,
+            "listen": listen,
             "minimum": minimum,
             "minimum_timeout": minimum_timeout,
             "on_event": on_event,
@@ -155,6 +155,8 @@ class Proxy(_core.Proxy):
             "absent_messages": absent_messages,
             "absent_bytes": absent_bytes,
         }
+        if on_event is not None and not callable(on_event):
+            raise InvalidError(f"on_event is called with events; a {_kind(on_event)} cannot be")
         options = {key: value for key, value in said.items() if value is not None}
         super().__init__(options, accepts_pickles, _dumps(pickler), waits, timeout)
 
@@ -172,7 +174,7 @@ class Proxy(_core.Proxy):
 
         cls.__init__ = __init__  # type: ignore[method-assign]
 
-    def __enter__(self) -> Proxy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -250,12 +252,14 @@ class Proxy(_core.Proxy):
 
     @property
     def peers(self) -> list[PeerInfo]:
-        """Who is there, and who was, in the order of their names."""
+        """Who is there, in the order of their names: ``here``, or ``connecting``."""
         return [PeerInfo(**info) for info in self._peers()]
 
     def peer(self, name: str) -> PeerInfo | None:
-        """One of the peers; None if nobody has heard of it."""
-        return next((info for info in self.peers if info.name == name), None)
+        """One of those who are there or, for as long as it is remembered, were: ``lost``,
+        ``left``. None if nobody has heard of it."""
+        info = self._peer(name)
+        return None if info is None else PeerInfo(**info)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -266,6 +270,10 @@ class Proxy(_core.Proxy):
     def ended(self) -> str | None:
         """Why this proxy is over; None while it is not."""
         return self._ended()
+
+
+def _kind(thing: object) -> str:
+    return type(thing).__name__
 
 
 def _dumps(pickler: str | Any | None) -> Any:

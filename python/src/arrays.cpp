@@ -18,7 +18,6 @@ using wire::DType;
 
 // From here on memory of the arena, or a loan, is cheaper than a copy on the heap.
 constexpr std::size_t kLarge = std::size_t{64} << 10;
-constexpr std::size_t kUnlockFrom = std::size_t{1} << 20;
 
 // Looked up once, when the first array is met: importing numpy takes a while.
 struct Numpy {

@@ -7,6 +7,7 @@
 
 #include "decoder.h"
 #include "interpreter.h"
+#include "memory.h"
 
 namespace muster::python {
 namespace {
@@ -19,6 +20,12 @@ Result<nb::object> read_document(std::span<const Buffer> parts, const DecodeOpti
   return Decoder(tree, parts.subspan(1), options).read_document();
 }
 
+nb::object read_bytes(const Buffer& part) {
+  nb::object made = nb::steal(to_bytes(part));
+  if (!made.is_valid()) throw nb::python_error();
+  return made;
+}
+
 Result<nb::object> decode_plain(const msg::EncodedBody& body, const DecodeOptions& options) {
   const std::span<const Buffer> parts(body.parts.begin(), body.parts.end());
   switch (body.form) {
@@ -27,8 +34,7 @@ Result<nb::object> decode_plain(const msg::EncodedBody& body, const DecodeOption
       break;
     case msg::BodyForm::bytes:
       if (parts.size() != 1) break;
-      return nb::steal(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(parts[0].data()),
-                                                 static_cast<Py_ssize_t>(parts[0].size())));
+      return read_bytes(parts[0]);
     case msg::BodyForm::document:
       if (parts.empty()) break;
       return read_document(parts, options);

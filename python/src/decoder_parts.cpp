@@ -29,10 +29,10 @@ PyObject* Decoder::read_extension(std::size_t size) {
   const std::span<const std::byte> payload(at_, size);
   at_ += size;
   if (type == static_cast<std::uint8_t>(Extension::bytes)) return read_part_bytes(payload);
-  if (is_key_) return fail("an array or pickle as a key");
+  if (type == static_cast<std::uint8_t>(PythonExtension::pickle)) return read_pickle(payload);
+  if (is_key_) return fail("an array as a key");
   if (type == static_cast<std::uint8_t>(Extension::tensor)) return read_tensor(payload);
   if (type == static_cast<std::uint8_t>(PythonExtension::array)) return read_odd_array(payload);
-  if (type == static_cast<std::uint8_t>(PythonExtension::pickle)) return read_pickle(payload);
   return fail("an extension of type " + std::to_string(type) + ", which is unknown",
               Code::unsupported);
 }
@@ -41,8 +41,7 @@ PyObject* Decoder::read_part_bytes(std::span<const std::byte> payload) {
   if (payload.size() != wire::internal::kBytesExtension) return fail("a reference of wrong size");
   const Buffer* part = take_part(wire::load<std::uint32_t>(payload.data()));
   if (part == nullptr) return nullptr;
-  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(part->data()),
-                                   static_cast<Py_ssize_t>(part->size()));
+  return to_bytes(*part);
 }
 
 bool Decoder::read_shape(std::span<const std::byte> from, std::size_t rank,

@@ -2,6 +2,7 @@
 
 #include "dispatcher.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "calls.h"
+#include "collected.h"
 #include "conditions.h"
 #include "encode.h"
 #include "errors.h"
@@ -46,10 +48,13 @@ class PyDispatcher {
   PyDispatcher& operator=(const PyDispatcher&) = delete;
 
   msg::EventId add(nb::handle condition, nb::handle handler) {
-    const std::shared_ptr<PyObject> kept(handler.inc_ref().ptr(), bury);
-    return unwrap(dispatcher_->add(to_condition(condition), [this, kept](auto messages) {
-      return call(kept.get(), std::move(messages));
-    }));
+    const auto kept = std::make_shared<Callback>(handler);
+    const msg::EventId event =
+        unwrap(dispatcher_->add(to_condition(condition), [this, kept](auto messages) {
+          return call(*kept, std::move(messages));
+        }));
+    handlers_.emplace(event, kept);
+    return event;
   }
 
   nb::list remove(msg::EventId event) {
@@ -57,6 +62,7 @@ class PyDispatcher {
     for (msg::Message& message : unwrap(dispatcher_->remove(event))) {
       messages.append(give(handle(), std::move(message)));
     }
+    handlers_.erase(event);
     return messages;
   }
 
@@ -78,15 +84,32 @@ class PyDispatcher {
   bool is_stopped() const { return dispatcher_->is_stopped(); }
   bool is_partial() const { return dispatcher_->is_partial(); }
 
+  // For collected.h. The proxy lets go of what refers to this.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    if (const int stops = visit(proxy_.ptr())) return stops;
+    if (const int stops = visit(report_.ptr())) return stops;
+    for (const auto& [event, handler] : handlers_) {
+      if (const int stops = visit(handler->get())) return stops;
+    }
+    return 0;
+  }
+  void let_go() {
+    report_ = nb::none();
+    for (const auto& [event, handler] : handlers_) handler->let_go();
+  }
+
  private:
   ProxyHandle& handle() const { return handle_; }
 
   // Without the lock, in launch()'s thread or one of the pool's.
-  msg::HandlerAnswer call(PyObject* handler, std::vector<msg::Message> messages) {
+  msg::HandlerAnswer call(const Callback& kept, std::vector<msg::Message> messages) {
     const Locked locked;
     const Stays stays;
+    const nb::object handler = nb::borrow(kept.get());
+    if (!handler.is_valid()) return std::optional<wire::Value>();
     try {
-      const nb::object said = nb::handle(handler)(decode_all(messages));
+      const nb::object said = handler(decode_all(messages));
       if (said.is_none()) return std::optional<wire::Value>();
       answer(messages, said);
     } catch (nb::python_error& raised) {
@@ -166,6 +189,7 @@ class PyDispatcher {
   nb::object proxy_;
   ProxyHandle& handle_;
   nb::object report_;
+  std::map<msg::EventId, std::shared_ptr<Callback>> handlers_;
   std::unique_ptr<msg::EventDispatcher> dispatcher_;
   std::stop_source exit_;
   std::optional<nb::python_error> raised_;
@@ -174,7 +198,7 @@ class PyDispatcher {
 }  // namespace
 
 void bind_dispatcher(nb::module_& module) {
-  nb::class_<PyDispatcher>(module, "Dispatcher")
+  nb::class_<PyDispatcher>(module, "Dispatcher", nb::type_slots(kCollected<PyDispatcher>))
       .def(nb::init<nb::object, std::size_t, bool, nb::object>(), nb::arg("proxy"),
            nb::arg("pool") = 0, nb::arg("stops_on_error") = false,
            nb::arg("report").none() = nb::none())

@@ -115,6 +115,7 @@ class Encoder {
       return write_pickle(object);
     }
     if (PyUnicode_Check(object)) return write_string(object);
+    if (PyBytes_Check(object)) return write_bytes(object);
     if (PyLong_Check(object)) return write_integer(object);
     if (PyFloat_Check(object)) return write_real(PyFloat_AS_DOUBLE(object));
     if (PyDict_Check(object)) return write_map(object);
@@ -237,6 +238,7 @@ class Encoder {
   }
 
   void write_map(PyObject* map) {
+    if (is_key_) refuse("a dict as the key of another");
     const auto count = static_cast<std::size_t>(PyDict_GET_SIZE(map));
     enter(2 * count);
     begin(count, Mark::fix_map, Mark::map16, Mark::map32);
@@ -248,7 +250,9 @@ class Encoder {
       // What is pickled in between runs code of anybody's.
       const nb::object kept_key = nb::borrow(key);
       const nb::object kept_value = nb::borrow(value);
+      is_key_ = true;
       write(key);
+      is_key_ = false;
       write(value);
       ++seen;
     }
@@ -284,6 +288,7 @@ class Encoder {
   }
 
   void write_array(Array array) {
+    if (is_key_) refuse("an array as the key of a dict");
     const std::size_t rank = array.shape.size();
     const std::size_t text = array.description.size();
     constexpr std::size_t kBefore = wire::internal::kTensorExtension;
@@ -361,6 +366,7 @@ class Encoder {
   std::vector<Buffer> parts_;
   std::size_t depth_ = 0;
   std::size_t values_ = 0;
+  bool is_key_ = false;  // What is written now is one, or a part of one.
 };
 
 }  // namespace

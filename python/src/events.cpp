@@ -1,11 +1,13 @@
 // Conditions and the table that keeps what waits for them. Nothing here waits.
 
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "collected.h"
 #include "conditions.h"
 #include "errors.h"
 #include "muster/msg/event_table.h"
@@ -18,6 +20,10 @@ using msg::EventCondition;
 namespace {
 
 TimePoint to_time(double seconds) {
+  constexpr double kLongest = 9e9;  // Nanoseconds fit into 64 bits.
+  if (!(std::abs(seconds) <= kLongest)) {
+    raise(Error(Code::invalid, "a time is a number of seconds, at most 9e9"));
+  }
   return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
 }
 
@@ -50,7 +56,8 @@ class PyEventTable {
 
   void clear() {
     table_.clear();
-    held_.clear();
+    // What goes with an item may call this.
+    const auto gone = std::exchange(held_, {});
   }
 
   nb::list push(nb::object item, const std::string& source, const std::string& tag,
@@ -70,6 +77,16 @@ class PyEventTable {
 
   std::size_t size() const { return table_.size(); }
   std::size_t waiting(msg::EventId event) const { return table_.waiting(event); }
+
+  // For collected.h.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    for (const auto& [ticket, held] : held_) {
+      if (const int stops = visit(held.item.ptr())) return stops;
+    }
+    return 0;
+  }
+  void let_go() { clear(); }
 
  private:
   struct Held {
@@ -158,7 +175,7 @@ the operator last.
   module.def("all_of", [](const nb::args& parts) { return checked(msg::all_of(to_parts(parts))); });
   module.def("any_of", [](const nb::args& parts) { return checked(msg::any_of(to_parts(parts))); });
 
-  nb::class_<PyEventTable>(module, "EventTable",
+  nb::class_<PyEventTable>(module, "EventTable", nb::type_slots(kCollected<PyEventTable>),
                            R"(Keeps items until the conditions of events are met.
 
 Pure: time and membership are told to it. What fires is a list of ``(event, items, is_partial)``.

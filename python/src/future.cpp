@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calls.h"
+#include "collected.h"
 #include "errors.h"
 #include "muster/msg/proxy_wait.h"
 #include "notifier.h"
@@ -69,6 +70,14 @@ class PyFuture {
     return value_;
   }
 
+  // For collected.h. The proxy lets go of what refers to this.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    if (const int stops = visit(proxy_.ptr())) return stops;
+    return visit(value_.ptr());
+  }
+  void let_go() { value_.reset(); }
+
  private:
   void check_open() const {
     sleep_if_closing();
@@ -115,7 +124,7 @@ nb::object make_loan_future(loop::Loop& loop, Borrowed borrowed, msg::SessionId 
 }
 
 void bind_future(nb::module_& module) {
-  nb::class_<PyFuture>(module, "Future",
+  nb::class_<PyFuture>(module, "Future", nb::type_slots(kCollected<PyFuture>),
                        R"(What is not there yet: an answer, or memory that was lent.
 
 Can be awaited.)")

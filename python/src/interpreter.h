@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -28,6 +29,9 @@ class Unlocked {
  private:
   PyThreadState* state_;
 };
+
+// Copies of so many bytes and more let others run meanwhile.
+inline constexpr std::size_t kUnlockFrom = std::size_t{1} << 20;
 
 // Has the lock while it lives, on a thread that may never have had it.
 class Locked {

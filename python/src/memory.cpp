@@ -1,7 +1,9 @@
-// The buffer protocol of Memory holds no lock and waits for nothing.
+// The buffer protocol of Memory holds no lock and waits for nothing. Copies of large bodies let
+// the interpreter's lock go.
 
 #include "memory.h"
 
+#include <cstring>
 #include <utility>
 
 #include "interpreter.h"
@@ -83,6 +85,18 @@ Buffer borrow_bytes(std::span<const std::byte> bytes, nb::object object, const B
 
 nb::object to_memory(Buffer buffer) {
   return nb::cast(std::make_unique<Memory>(std::move(buffer)));
+}
+
+PyObject* to_bytes(const Buffer& buffer) {
+  const auto size = static_cast<Py_ssize_t>(buffer.size());
+  if (buffer.size() < kUnlockFrom) {
+    return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(buffer.data()), size);
+  }
+  PyObject* made = PyBytes_FromStringAndSize(nullptr, size);
+  if (made == nullptr) return nullptr;
+  const Unlocked unlocked;
+  std::memcpy(PyBytes_AS_STRING(made), buffer.data(), buffer.size());
+  return made;
 }
 
 Memory* as_memory(nb::handle object) {

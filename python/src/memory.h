@@ -61,6 +61,8 @@ Buffer borrow_bytes(std::span<const std::byte> bytes, nb::object object, const B
 
 // Bytes, as a new object of Python's.
 nb::object to_memory(Buffer buffer);
+// A bytes object, which has its bytes inside: a copy. Null: Python's own error is set.
+PyObject* to_bytes(const Buffer& buffer);
 // Null if `object` is none.
 Memory* as_memory(nb::handle object);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collected.h"
 #include "errors.h"
 #include "quick.h"
 
@@ -71,6 +72,8 @@ PyGetSetDef message_attributes[] = {
      "What it says: a plain value, an array, or such in lists and dicts.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 const PyType_Slot kMessageSlots[] = {{Py_tp_getset, static_cast<void*>(message_attributes)},
+                                     {Py_tp_traverse, reinterpret_cast<void*>(traverse<PyMessage>)},
+                                     {Py_tp_clear, reinterpret_cast<void*>(let_go<PyMessage>)},
                                      {0, nullptr}};
 
 std::size_t size_of(const msg::EncodedBody* body) {

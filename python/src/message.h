@@ -11,6 +11,13 @@ namespace muster::python {
 struct PyMessage {
   msg::Message message;
   nb::object body;
+
+  // For collected.h: a body may well be given its message.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    return visit(body.ptr());
+  }
+  void let_go() { body = nb::none(); }
 };
 
 // The members of muster's enums, by number; entered by muster/words.py.

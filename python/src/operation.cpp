@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calls.h"
+#include "collected.h"
 #include "errors.h"
 #include "interpreter.h"
 #include "muster/msg/proxy_wait.h"
@@ -151,7 +152,8 @@ loop::Loop& PyOperation::loop() const {
 }
 
 void bind_operation(nb::module_& module) {
-  nb::class_<PyOperation>(module, "Operation", "A collective that is under way, or over.")
+  nb::class_<PyOperation>(module, "Operation", nb::type_slots(kCollected<PyOperation>),
+                          "A collective that is under way, or over.")
       .def("done", &PyOperation::is_done, "True once result() need not wait.")
       .def("result", &PyOperation::result, nb::arg("timeout").none() = nb::none(),
            "Waits for its end, and gives the array that it has written.")

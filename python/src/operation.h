@@ -78,6 +78,15 @@ class PyOperation {
   nb::object contributors() const;
   void notify(const Notifier& notifier, std::uint64_t token) const;
 
+  // For collected.h: what its function has raised, whose traceback may well lead here.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    return verdict_ ? visit(verdict_->raised.get()) : 0;
+  }
+  void let_go() {
+    if (verdict_) verdict_->raised.reset();
+  }
+
  private:
   // Guarded by the baton.
   struct State {

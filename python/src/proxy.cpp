@@ -39,22 +39,22 @@ nb::object describe(const msg::ProxyEvent& event) {
 }
 
 // Called by whoever is inside a call of the proxy. Its errors are nobody's, but for exits.
-std::function<void(const msg::ProxyEvent&)> to_listener(nb::handle callable) {
-  const std::shared_ptr<PyObject> kept(callable.inc_ref().ptr(), bury);
-  return [kept](const msg::ProxyEvent& event) {
-    const Locked locked;
-    try {
-      nb::handle(kept.get())(describe(event));
-    } catch (nb::python_error& raised) {
-      if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
-      raised.restore();
-      PyErr_WriteUnraisable(kept.get());
-    }
-  };
+void tell(const Callback& listener, const msg::ProxyEvent& event) {
+  const Locked locked;
+  const nb::object callable = nb::borrow(listener.get());
+  if (!callable.is_valid()) return;
+  try {
+    callable(describe(event));
+  } catch (nb::python_error& raised) {
+    if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
+    raised.restore();
+    PyErr_WriteUnraisable(callable.ptr());
+  }
 }
 
 std::vector<std::string> to_texts(nb::handle list, const std::string& what) {
   std::vector<std::string> all;
+  if (PyUnicode_Check(list.ptr())) raise(Error(Code::invalid, what + " is a list, not a str"));
   for (const nb::handle text : list) all.push_back(to_text(text, "each of " + what));
   return all;
 }
@@ -81,7 +81,6 @@ msg::ProxyOptions to_options(const nb::dict& said) {
     if (name == "max_body") options.max_body = to_count(value, name);
     if (name == "absent_messages") options.absent.max_messages = to_count(value, name);
     if (name == "absent_bytes") options.absent.max_bytes = to_count(value, name);
-    if (name == "on_event") options.on_event = to_listener(value);
   }
   return options;
 }
@@ -89,6 +88,11 @@ msg::ProxyOptions to_options(const nb::dict& said) {
 void make(ProxyHandle* self, const nb::dict& said, bool accepts_pickles, nb::handle dumps,
           bool waits, nb::handle timeout) {
   msg::ProxyOptions options = to_options(said);
+  std::shared_ptr<Callback> on_event;
+  if (said.contains("on_event")) {
+    on_event = std::make_shared<Callback>(nb::object(said["on_event"]));
+    options.on_event = [on_event](const msg::ProxyEvent& event) { tell(*on_event, event); };
+  }
   Runtime& here = runtime();
   const RuntimeUse use;
   const msg::Wait wait = to_wait(timeout);
@@ -101,6 +105,7 @@ void make(ProxyHandle* self, const nb::dict& said, bool accepts_pickles, nb::han
   self->proxy = std::move(proxy);
   self->decoding.accepts_pickles = accepts_pickles;
   if (!dumps.is_none()) self->dumps = nb::borrow(dumps);
+  self->on_event = std::move(on_event);
   enter_proxy(*self);
 }
 
@@ -142,6 +147,12 @@ nb::list peers(const ProxyHandle& self) {
   return all;
 }
 
+nb::object peer(const ProxyHandle& self, const std::string& name) {
+  const std::optional<msg::PeerInfo> info = self.live().peer(name);
+  if (!info) return nb::none();
+  return describe(*info);
+}
+
 nb::dict counters(const ProxyHandle& self) {
   const msg::ProxyCounters counted = self.live().counters();
   nb::dict made;
@@ -157,7 +168,15 @@ nb::dict counters(const ProxyHandle& self) {
 
 }  // namespace
 
-ProxyHandle::~ProxyHandle() { remove_proxy(*this); }
+ProxyHandle::~ProxyHandle() {
+  remove_proxy(*this);
+  let_go();  // Others may keep the proxy until it has said goodbye to all.
+}
+
+void ProxyHandle::let_go() {
+  dumps.reset();
+  if (on_event) on_event->let_go();
+}
 
 msg::Proxy& ProxyHandle::live() const {
   sleep_if_closing();
@@ -170,7 +189,8 @@ ProxyHandle& to_handle(nb::handle proxy) {
 }
 
 void bind_proxy(nb::module_& module) {
-  ProxyClass proxy(module, "Proxy", nb::is_weak_referenceable(), nb::dynamic_attr());
+  // Python's own subclass has attributes and weak references.
+  ProxyClass proxy(module, "Proxy", nb::type_slots(kCollected<ProxyHandle>));
   proxy
       .def("__init__", make, nb::arg("options"), nb::arg("accepts_pickles"),
            nb::arg("dumps").none(), nb::arg("waits"), nb::arg("timeout").none())
@@ -194,6 +214,7 @@ void bind_proxy(nb::module_& module) {
       .def_static("_check_made", [](nb::handle self) { static_cast<void>(to_handle(self)); })
       .def("leave", leave, nb::arg("timeout").none() = nb::none(), docs::kLeave)
       .def("_peers", peers)
+      .def("_peer", peer)
       .def(
           "peer_names",
           [](const ProxyHandle& self, const std::string& type) {

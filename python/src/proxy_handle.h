@@ -9,6 +9,7 @@
 #include <string>
 
 #include "binding.h"
+#include "collected.h"
 #include "decode.h"
 #include "interpreter.h"
 #include "listeners.h"
@@ -23,11 +24,20 @@ struct ProxyHandle {
   std::atomic<int> inside{0};  // Calls that have let the lock go.
   const std::shared_ptr<Listeners> receivable = std::make_shared<Listeners>();
   DecodeOptions decoding;
-  nb::object dumps;  // Of another pickle module than Python's own, if any.
+  nb::object dumps;                    // Of another pickle module than Python's own, if any.
+  std::shared_ptr<Callback> on_event;  // Which the proxy calls. Null: nobody wants to know.
 
   ~ProxyHandle();
   // Raises if the interpreter has ended it.
   msg::Proxy& live() const;
+
+  // For collected.h.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    if (const int stops = visit(dumps.ptr())) return stops;
+    return on_event ? visit(on_event->get()) : 0;
+  }
+  void let_go();
 };
 
 // A call that waits: lets the lock go while it lives.

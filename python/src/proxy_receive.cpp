@@ -1,11 +1,11 @@
 // Receiving. What is there is taken without letting the interpreter's lock go;
 // whoever must wait lets it go.
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "calls.h"
+#include "collected.h"
 #include "docs.h"
 #include "errors.h"
 #include "instances.h"
@@ -64,6 +64,12 @@ bool is_over(const ProxyHandle& self) {
 struct Reception {
   nb::object proxy;
   std::optional<double> timeout;
+
+  // For collected.h. The proxy lets go of what refers to this.
+  template <class Visit>
+  int each_held(Visit visit) const {
+    return visit(proxy.ptr());
+  }
 };
 
 Reception iterate(nb::object proxy, nb::handle timeout) {
@@ -87,9 +93,11 @@ PyObject* next(PyObject* iterator) {
   });
 }
 
-const PyType_Slot kIteratorSlots[] = {{Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
-                                      {Py_tp_iternext, reinterpret_cast<void*>(next)},
-                                      {0, nullptr}};
+const PyType_Slot kIteratorSlots[] = {
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(next)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse<Reception>)},
+    {0, nullptr}};
 
 nb::object receive_by_id(ProxyHandle& self, nb::handle ids, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
@@ -104,14 +112,14 @@ nb::object receive_by_id(ProxyHandle& self, nb::handle ids, nb::handle timeout) 
 }
 
 nb::object collect(ProxyHandle& self, nb::handle ids, std::size_t count, double fraction,
-                   double grace, bool cancels_rest, nb::handle timeout) {
+                   nb::handle grace, bool cancels_rest, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
+  if (!(fraction >= 0 && fraction <= 1)) raise(Error(Code::invalid, "fraction is from 0 to 1"));
   const std::vector<msg::SessionId> wanted = to_ids(ids);
-  const msg::Enough enough{
-      .count = count,
-      .fraction = fraction,
-      .grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(grace)),
-      .cancels_rest = cancels_rest};
+  const msg::Enough enough{.count = count,
+                           .fraction = fraction,
+                           .grace = to_duration(grace, "grace"),
+                           .cancels_rest = cancels_rest};
   const msg::Wait wait = to_wait(timeout);
   Result<msg::Replies> replies = [&] {
     const Inside inside(self);

@@ -113,10 +113,22 @@ class Colour(enum.IntEnum):
 Point = namedtuple("Point", "x y")
 
 
+class Blob(bytes):
+    """Of a user's own."""
+
+
+class FrozenDict(dict[str, int]):
+    """Can be a key."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return len(self)
+
+
 def test_what_is_a_plain_value_by_birth_comes_as_one() -> None:
     assert again(Colour.RED) == 3
     assert again(Point(1, 2)) == (1, 2) and type(again(Point(1, 2))) is tuple
     assert again(OrderedDict(a=1)) == {"a": 1}
+    assert again(Blob(b"text")) == b"text" and type(again([Blob(9000)])[0]) is bytes
     assert again(
         [np.float32(1.5), np.int64(-3), np.bool_(True), np.float64(2.5), np.str_("s")]
     ) == [
@@ -241,6 +253,23 @@ def test_other_objects_are_pickles_where_these_are_accepted() -> None:
     np.testing.assert_array_equal(got.data, np.arange(5))
     for body in ({1, 2}, 2**70, datetime.date(2024, 1, 1), 1j, np.array([{1}], dtype=object)):
         assert again(body, accepts_pickles=True) == body
+
+
+def test_keys_may_be_pickles_where_these_are_accepted() -> None:
+    day = datetime.date(2024, 1, 1)
+    body = {day: 1, frozenset({2}): [3], (day, "x"): {2**70: b"y" * 5000}, "z": np.arange(3)}
+    got = again(body, accepts_pickles=True)
+    assert list(got)[:3] == list(body)[:3] and got[frozenset({2})] == [3]
+    assert got[day, "x"] == {2**70: b"y" * 5000} and got["z"].tolist() == [0, 1, 2]
+    with pytest.raises(muster.UnsupportedError, match="accepts_pickles=True"):
+        again({day: 1})
+
+
+@pytest.mark.parametrize("key", [memoryview(b"x"), (1, memoryview(b"x")), FrozenDict()])
+def test_what_cannot_be_a_key_is_refused_before_it_is_sent(key: Any) -> None:
+    with pytest.raises(muster.InvalidError, match="key of"):
+        _core.encode([{"a": {key: 1}}])
+    _core.encode([{"a": {"k": 1}}, np.zeros(3)])
 
 
 def test_the_arrays_of_a_pickle_stay_outside_it() -> None:

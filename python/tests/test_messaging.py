@@ -298,6 +298,18 @@ def test_members_are_known_and_their_end_is_told(join: Join) -> None:
     assert a.peer("nobody") is None
 
 
+def test_peers_are_those_who_are_there(join: Join) -> None:
+    a = join("one", "a")
+    with Proxy(a.group, "other", "b", expected=["a"], timeout=PATIENCE):
+        a.wait_for_peers(["b"], PATIENCE)
+        assert [(info.name, info.presence) for info in a.peers] == [("b", "here")]
+        assert a.peers[0] == a.peer("b")
+    while (gone := a.peer("b")) and gone.presence != "left":
+        a.next_event(PATIENCE)
+    assert gone is not None
+    assert a.peers == [] and a.peer_names("other") == []
+
+
 def test_events_are_told_to_who_asked(group: str) -> None:
     told: list[str] = []
     with (

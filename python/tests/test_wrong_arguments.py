@@ -27,6 +27,9 @@ Pair = tuple[Proxy, Proxy]
         ({"lease": "x"}, "lease is a number of seconds"),
         ({"beat": float("nan")}, "beat is 0 seconds or more"),
         ({"listen": [5]}, "each of listen is a str"),
+        ({"listen": "shm://*"}, "listen is a list"),
+        ({"expected": "worker"}, "what is expected is a dict or a list"),
+        ({"on_event": 5}, "on_event is called"),
     ],
 )
 def test_a_proxy_says_which_option_is_wrong(group: str, said: Any, names: str) -> None:
@@ -55,6 +58,37 @@ def test_a_message_goes_somewhere(pair: Pair) -> None:
         a.scatter("x", [("b",)], timeout=1)  # type: ignore[list-item]
 
 
+def test_one_name_is_no_list_of_names(pair: Pair) -> None:
+    a = pair[0]
+    for call in (a.has_peers, a.wait_for_peers):
+        with pytest.raises(InvalidError, match="a dict or a list, not a str"):
+            call("b")
+    with pytest.raises(InvalidError, match="a list of names"):
+        muster.Communicator.over(a, "c", "ab", timeout=0)
+
+
+def test_a_handler_can_be_called(pair: Pair) -> None:
+    handlers: Any = {"x:y:1": 5}
+    with pytest.raises(InvalidError, match="the handler of x:y:1 cannot be called: 5"):
+        muster.dist(pair[0], handlers)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf"), 1e30])
+def test_times_and_shares_are_within_reason(pair: Pair, wrong: float) -> None:
+    a = pair[0]
+    session = a.isend("x", "b")
+    with pytest.raises(InvalidError, match="fraction is from 0 to 1"):
+        a.collect([session], fraction=wrong, timeout=0)
+    if not wrong > 0:
+        with pytest.raises(InvalidError, match="grace is 0 seconds or more"):
+            a.collect([session], grace=wrong, timeout=0)
+    with pytest.raises(InvalidError, match="a time is a number of seconds"):
+        muster.EventCondition("a:x:1").within(wrong)
+    with pytest.raises(InvalidError, match="a time is a number of seconds"):
+        muster.EventTable().advance(wrong)
+    assert a.cancel(session)
+
+
 def test_an_error_may_be_made_of_anything() -> None:
     assert str(muster.InvalidError(5)) == "5"  # type: ignore[arg-type]
 
@@ -64,6 +98,8 @@ def test_a_shape_is_of_any_integers() -> None:
     assert muster.empty((np.int8(2), 3)).shape == (2, 3)
     with pytest.raises(TypeError):
         muster.empty(2.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="too large"):
+        muster.empty((1 << 40, 1 << 40))
 
 
 def test_what_a_handler_raises_may_hold_any_text(join: Join) -> None:

@@ -1,7 +1,6 @@
 """What is behind MARO's proxy: joining, posting, and telling what went wrong."""
 
 import logging
-import time
 from typing import Any
 
 import muster
@@ -17,6 +16,7 @@ from .exception import (
 )
 from .mailbox import Mailbox
 from .message import Message, SessionType, short_tag
+from .room import seconds_to_send, wait_for_room
 from .sessions import Sessions
 from .settings import Settings
 
@@ -113,35 +113,31 @@ class Carrier:
         message.destination = destination
         self._wait_for_minimum(core)
         waits = self._settings.enable_message_cache_for_rejoin
-        deadline = time.monotonic() + (self._seconds_to_send() or float("inf"))
-        while True:
-            try:
-                session = core.isend(
-                    short_tag(message.tag),
-                    destination,
-                    wrap(message),
-                    session_type=muster.SessionType[kind.name],
-                    answers=muster.Answers.TO_RECEIVE if kind is SessionType.TASK else None,
-                    on_loss=muster.OnLoss.WAIT if waits else muster.OnLoss.FAIL,
-                )
-                break
-            except muster.OverloadedError as error:
-                if time.monotonic() > deadline:
-                    self._not_sent(error, destination)
-                    return None
-                time.sleep(0.002)
-            except muster.Error as error:
-                self._not_sent(error, destination)
-                return None
+        tag, body = short_tag(message.tag), wrap(message)
+
+        def send() -> muster.Id:
+            return core.isend(
+                tag,
+                destination,
+                body,
+                session_type=muster.SessionType[kind.name],
+                answers=muster.Answers.TO_RECEIVE if kind is SessionType.TASK else None,
+                on_loss=muster.OnLoss.WAIT if waits else muster.OnLoss.FAIL,
+            )
+
+        try:
+            session = wait_for_room(send, self._seconds_to_send())
+        except muster.Error as error:
+            self._not_sent(error, destination)
+            return None
         if kind is SessionType.TASK:
             too_old = self._sessions.opened(session, message.session_id)
             if too_old is not None:
                 core.cancel(too_old)
         return [message.session_id]
 
-    def _seconds_to_send(self) -> float | None:
-        milliseconds = self._settings.milliseconds("send_timeout")
-        return None if milliseconds < 0 else milliseconds / 1000
+    def _seconds_to_send(self) -> float:
+        return seconds_to_send(self._settings.milliseconds("send_timeout"))
 
     def _wait_for_minimum(self, core: muster.Proxy) -> None:
         settings = self._settings

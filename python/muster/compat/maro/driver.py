@@ -21,6 +21,7 @@ from .exception import (
     SocketTypeError,
 )
 from .message import Message, short_tag
+from .room import seconds_to_send, wait_for_room
 
 GROUP = "maro-drivers"
 KEY = "muster"
@@ -78,6 +79,7 @@ class ZmqDriver(AbsDriver):
         logger: Any = None,
     ) -> None:
         self._receive_timeout = receive_timeout
+        self._seconds_to_send = seconds_to_send(send_timeout)
         self._logger = logger or logging.getLogger(__name__)
         name = f"{component_type}_{uuid.uuid4().hex}"
         self._core = muster.Proxy(GROUP, component_type, name=name, expected=[])
@@ -149,8 +151,11 @@ class ZmqDriver(AbsDriver):
     def _post(self, message: Message, name: str) -> None:
         body = wrap(message) | {"source": message.source, "destination": message.destination}
         try:
-            self._core.isend(
-                short_tag(message.tag), name, body, session_type=muster.SessionType.NOTIFICATION
+            wait_for_room(
+                lambda: self._core.isend(
+                    short_tag(message.tag), name, body, muster.SessionType.NOTIFICATION
+                ),
+                self._seconds_to_send,
             )
         except muster.Error as error:
             raise DriverSendError(f"send to {message.destination}: {error}") from error

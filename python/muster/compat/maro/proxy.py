@@ -71,9 +71,9 @@ class Proxy(Carrier):
         return peers[component_type]
 
     def get_peer_type(self, peer_name: str) -> str:
-        for peer in self._joined().peers:
-            if peer.name == peer_name:
-                return peer.type
+        peer = self._joined().peer(peer_name)
+        if peer is not None:
+            return peer.type
         if peer_type(peer_name) in self._settings.peer_counts:
             return peer_type(peer_name)
         raise FatalPeersMissError(f"{self._name} knows no peer {peer_name}")
@@ -245,7 +245,8 @@ class Proxy(Carrier):
                 core.acknowledge(request)
             else:
                 native = request.body is not None and not is_wrapped(request.body)
-                core.reply(request, answer.body if native else wrap(answer))
+                said = answer.body if native else wrap(answer)
+                core.reply(request, said, timeout=self._seconds_to_send())
         except muster.Error as error:
             self._not_sent(error, answer.destination)
             return None

@@ -143,9 +143,9 @@ Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keepin
     const auto [destination, body] = to_pair(item, "each of the bodies");
     const auto [first, is_new] = firsts.try_emplace(body.ptr(), bodies.size());
     if (is_new) alive.emplace_back(nb::borrow(body));
-    bodies.emplace_back(to_destination(destination),
-                        is_new ? encode_for(self, body, keeping, compression)
-                               : bodies[first->second].second);
+    bodies.emplace_back(
+        to_destination(destination),
+        is_new ? encode_for(self, body, keeping, compression) : bodies[first->second].second);
   }
   freezing.keep();
   return bodies;

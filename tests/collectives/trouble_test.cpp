@@ -82,12 +82,14 @@ TEST_P(InTrouble, CallsWithCountsOfTheirOwnAreNamedWhereTheyDoNotMatch) {
     ranks.run([&](Rank rank, Communicator& all) {
       ASSERT_TRUE(all.barrier());
       auto done = rank == 1 ? pair.other(all) : pair.one(all);
-      if (done) done = all.barrier();  // It was done with its part before.
+      // Who was done with its part before hears of it in what follows, and is told
+      // what the other called; its own call may be another one by then.
+      for (int more = 0; done && more < 10; ++more) done = all.barrier();
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code(), Code::invalid) << done.error().describe();
-      for (const std::string& name : pair.named) {
-        EXPECT_NE(done.error().message().find(name), std::string::npos) << done.error().describe();
-      }
+      EXPECT_TRUE(std::ranges::any_of(pair.named, [&](const std::string& name) {
+        return done.error().message().find(name) != std::string::npos;
+      })) << done.error().describe();
     });
   }
 }

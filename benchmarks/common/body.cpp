@@ -32,6 +32,13 @@ void fill_body(std::span<std::byte> body) {
   }
 }
 
+void fill_new_pages(std::span<std::byte> body) {
+  for (std::size_t at = 0; at + kPage <= body.size(); at += kPage) {
+    const auto page = body.subspan(at, kPage);
+    if (load(page.last(sizeof(kPattern)).data()) != kPattern) fill_body(page);
+  }
+}
+
 void stamp_body(std::span<std::byte> body, std::uint64_t number) {
   for (std::size_t page = 0; page * kPage < body.size(); ++page) {
     const std::uint64_t word = page_word(number, page);

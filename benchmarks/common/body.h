@@ -18,6 +18,9 @@ inline constexpr std::size_t kHugeBody = std::size_t{256} << 20;
 // Touches every page and writes the pattern; once per buffer.
 void fill_body(std::span<std::byte> body);
 
+// The same where it was not done before: for memory that may be new each time.
+void fill_new_pages(std::span<std::byte> body);
+
 // Writes the page words for message `number`; before each send.
 void stamp_body(std::span<std::byte> body, std::uint64_t number);
 

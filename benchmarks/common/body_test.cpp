@@ -24,6 +24,16 @@ TEST(Body, IsAcceptedAsItWasStamped) {
   read_body(body, 7);
 }
 
+TEST(Body, IsFilledWhereItsMemoryIsNew) {
+  auto body = stamped(6);
+  std::fill_n(body.begin() + kPage, kPage, std::byte{0});
+
+  fill_new_pages(body);
+  stamp_body(body, 7);
+
+  read_body(body, 7);
+}
+
 TEST(BodyDeathTest, IsRefusedWhenItIsThatOfAnotherMessage) {
   const auto body = stamped(6);
 

@@ -117,8 +117,8 @@ void pass_bodies(const Options& options, std::size_t size, Receiver state, bool 
     constexpr std::uint64_t kWarm = 3;
     for (std::uint64_t number = 0; number < kWarm + 5 || !end.passed(); ++number) {
       WritableBuffer body = node.allocate(size);
-      // Memory that comes back warm holds the pattern already.
-      if (number < kWarm) fill_body(body.bytes());
+      // Memory that comes back warm holds the pattern already; which comes is not known.
+      fill_new_pages(body.bytes());
       stamp_body(body.bytes(), number);
       Buffer frozen = std::move(body).freeze();
       if (state == Receiver::awake) knock(node);

@@ -109,6 +109,13 @@ def data_digest() -> str:
     return digest_of_all(path for path in tracked() if path.suffix not in NOT_READ)
 
 
+def to_numbers(must: list[int]) -> str:
+    """As `ctest -I` takes them: a range, its stride, and single numbers besides."""
+    # From 0 to 0 would be all of them.
+    first = must[0] if must else 0
+    return ",".join(map(str, [first, first, 1, *must])) + "\n"
+
+
 def plan(build: pathlib.Path, selection: list[str]) -> None:
     tests = list_tests(build, [])
     selected = {test["name"] for test in list_tests(build, selection)}
@@ -116,8 +123,7 @@ def plan(build: pathlib.Path, selection: list[str]) -> None:
     (build / "now.json").write_text(json.dumps(now), "utf-8")
     must = to_run(tests, now, read(build / "passed.json"))
     count = sum(tests[number - 1]["name"] in selected for number in must)
-    # From 0 to 0, which is none, and then single numbers.
-    (build / "unchanged.txt").write_text(",".join(map(str, [0, 0, 1, *must])) + "\n", "utf-8")
+    (build / "unchanged.txt").write_text(to_numbers(must), "utf-8")
     print(len(selected) - count, count)
 
 

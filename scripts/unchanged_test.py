@@ -1,6 +1,8 @@
 """Which tests must run again."""
 
 import pathlib
+import re
+import subprocess
 import tempfile
 import unittest
 
@@ -29,6 +31,16 @@ class Unchanged(unittest.TestCase):
             test_of("B.Kills", str(self.build / "b_test"), "process.turmoil"),
             {"name": "not_built"},
         ]
+
+    def test_ctest_runs_just_those_that_must_run(self) -> None:
+        lines = [f'add_test({name} "true")\n' for name in "abcd"]
+        (self.build / "CTestTestfile.cmake").write_text("".join(lines))
+        numbers = self.build / "numbers.txt"
+        for must in ([1, 2, 3, 4], [2], [1, 4], [3, 4]):
+            numbers.write_text(unchanged.to_numbers(must))
+            command = ["ctest", "--test-dir", str(self.build), "-N", "-I", str(numbers)]
+            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            self.assertEqual([int(one) for one in re.findall(r"Test +#(\d+)", told)], must)
 
     def write(self, name: str, text: str) -> None:
         program = self.build / name

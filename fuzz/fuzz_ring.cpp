@@ -1,5 +1,6 @@
-// A frame's record in a ring that a peer writes: whatever it says, what is read
-// lies inside the record, and both readers agree on what they both can read.
+// A frame's record in a ring that a peer writes, alone or in a batch: whatever it
+// says, what is read lies inside the record, and both readers agree on what they
+// both can read.
 
 #include <algorithm>
 #include <array>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "muster/base/check.h"
+#include "muster/drivers/shm/batch.h"
 #include "muster/drivers/shm/record.h"
 #include "muster/drivers/shm/ring.h"
 #include "muster/drivers/shm/small_record.h"
@@ -30,17 +32,11 @@ void check_small(std::span<const std::byte> body, const wire::Head& head,
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Words of eight bytes, as in a ring.
-  std::vector<std::uint64_t> words(size / kRecordAlign);
-  std::copy_n(data, words.size() * kRecordAlign, reinterpret_cast<std::uint8_t*>(words.data()));
-  const auto body = std::as_bytes(std::span(words));
+void check_record(std::span<const std::byte> body) {
   wire::Head head;
   std::vector<PartPlan> plans;
   const Result<std::size_t> begin = read_frame_record(body, head, plans);
-  if (!begin) return 0;
+  if (!begin) return;
   std::size_t end = *begin;
   for (const PartPlan& plan : plans) {
     if (plan.how == How::inside) end += aligned(plan.size);
@@ -48,5 +44,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   MUSTER_CHECK(end <= body.size(), "what is inside lies inside");
   MUSTER_CHECK(plans.size() <= wire::kMaxParts + 1, "parts in bounds");
   check_small(body, head, plans, *begin);
+}
+
+void check_batch(std::span<const std::byte> rest) {
+  for (;;) {
+    const std::size_t before = rest.size();
+    const std::span<const std::byte> record = Batch::take(rest);
+    if (rest.size() == before) return;
+    MUSTER_CHECK(record.size() + rest.size() < before, "each is taken once");
+    check_record(record);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // Words of eight bytes, as in a ring.
+  std::vector<std::uint64_t> words(size / kRecordAlign);
+  std::copy_n(data, words.size() * kRecordAlign, reinterpret_cast<std::uint8_t*>(words.data()));
+  check_record(std::as_bytes(std::span(words)));
+  check_batch(std::as_bytes(std::span(words)));
   return 0;
 }

@@ -14,12 +14,12 @@
 namespace muster::loop {
 namespace {
 
-// How often the keeper looks after what was left for soon, how many looks that find
-// nothing it takes to go back to its other work, and how many without the baton
-// there may be in a row.
+// How often the keeper looks after what was left for soon, and how many looks that find
+// nothing it takes to go back to its other work. While one thing after the other is
+// left, and done by who left it, it looks less and less often without the baton.
 constexpr Duration kGlance = std::chrono::microseconds(100);
+constexpr Duration kLongestGlance = 4 * kGlance;
 constexpr int kIdleGlances = 10;
-constexpr int kGlancesFromAfar = 4;
 
 }  // namespace
 
@@ -92,13 +92,13 @@ void Loop::watch_what_is_held() {
   keeper_watches_ = false;
 }
 
-// One glance; and more, without the baton, as long as all that is left for soon was
-// left since the one before.
+// One glance; and longer ones, as long as all that is left for soon was left since the
+// one before.
 void Loop::sleep_while_left_anew(std::uint32_t word) {
   const std::uint64_t driven = drives_.load(std::memory_order_relaxed);
-  for (int glance = 0; glance < kGlancesFromAfar; ++glance) {
+  for (Duration glance = kGlance; glance <= kLongestGlance; glance *= 2) {
     const std::uint64_t seen = leavings_.load(std::memory_order_relaxed);
-    futex_wait(keeper_word_, word, kGlance);
+    futex_wait(keeper_word_, word, glance);
     if (seen == leavings_.load(std::memory_order_relaxed)) return;
     if (driven != drives_.load(std::memory_order_relaxed)) return;
     if (word != keeper_word_.load(std::memory_order_relaxed)) return;

@@ -52,19 +52,24 @@ Status Conversation::send(Buffer body, TimePoint deadline) {
   wire::Frame frame;
   frame.head.resize(kLinkHead);
   frame.parts.push_back(std::move(body));
-  for (;;) {
-    {
-      const loop::Turn turn(loop_);
-      if (link_ == nullptr || end_) return ended();
-      if (link_->queued() < kMostQueued) {
-        Status sent = link_->send(frame);
-        if (sent || sent.error().code() != Code::overloaded) return sent;
-      }
-    }
-    if (!loop_.wait_until([this] { return link_->queued() == 0 || end_; }, deadline)) {
-      return Error(Code::timeout, "the link had no room before the deadline");
-    }
+  Status sent = try_send(frame);
+  while (!sent && sent.error().code() == Code::overloaded) {
+    MUSTER_TRY_OK(wait_for_room(deadline));
+    sent = try_send(frame);
   }
+  return sent;
+}
+
+inline Status Conversation::try_send(wire::Frame& frame) {
+  const loop::Turn turn(loop_);
+  if (link_ == nullptr || end_) return ended();
+  if (link_->queued() >= kMostQueued) return Error(Code::overloaded, "enough waits in the link");
+  return link_->send(frame);
+}
+
+Status Conversation::wait_for_room(TimePoint deadline) {
+  if (loop_.wait_until([this] { return link_->queued() == 0 || end_; }, deadline)) return ok();
+  return Error(Code::timeout, "the link had no room before the deadline");
 }
 
 // Under the baton. True if there is something to give, or never will be.

@@ -61,6 +61,8 @@ class Conversation final : private LinkSink {
     std::unique_ptr<Link> link;
   };
 
+  Status try_send(wire::Frame& frame);
+  Status wait_for_room(TimePoint deadline);
   bool take_arrived();
   Error ended() const;
 

@@ -16,9 +16,10 @@ class Gathering final : private loop::Flusher {
  public:
   using Write = void (Writer::*)();
 
-  // Calls `write` for what was held back, soon, and once.
-  Gathering(loop::Loop& loop, Writer& writer, Write write)
-      : loop_(loop), writer_(writer), write_(write) {}
+  // Calls `write` for what was held back, soon, and once. With `batch` bytes there is
+  // enough of it.
+  Gathering(loop::Loop& loop, Writer& writer, Write write, std::size_t batch = WriteGate::kBatch)
+      : loop_(loop), writer_(writer), write_(write), batch_(batch) {}
   ~Gathering() { stop(); }
   Gathering(const Gathering&) = delete;
   Gathering& operator=(const Gathering&) = delete;
@@ -28,8 +29,7 @@ class Gathering final : private loop::Flusher {
   bool may_write(std::size_t waiting) {
     if (gate_.is_holding()) {
       if (holds(waiting)) return false;
-      gate_.release(loop_.now());
-      loop_.take_back(*this);
+      release();
       return true;
     }
     if (gate_.answers() || gate_.may_write(loop_.now())) return true;
@@ -37,11 +37,16 @@ class Gathering final : private loop::Flusher {
     return false;
   }
 
+  // What was held back is written by the caller, now.
+  void release() {
+    if (!gate_.is_holding()) return;
+    gate_.release(loop_.now());
+    loop_.take_back(*this);
+  }
+
   // Something new waits, `waiting` bytes in all, and need not even be asked for:
   // it is held back like what is before it.
-  bool holds(std::size_t waiting) const {
-    return gate_.is_holding() && waiting < WriteGate::kBatch;
-  }
+  bool holds(std::size_t waiting) const { return gate_.is_holding() && waiting < batch_; }
 
   // The peer has sent something.
   void was_read() { gate_.was_read(); }
@@ -59,6 +64,7 @@ class Gathering final : private loop::Flusher {
   loop::Loop& loop_;
   Writer& writer_;
   Write write_;
+  std::size_t batch_;
   WriteGate gate_;
 };
 

@@ -32,7 +32,9 @@ class Parts {
     }
     return *this;
   }
-  ~Parts() { drop(); }
+  ~Parts() {
+    if (count_ > 0 || !is_inline()) drop();
+  }
 
   void push_back(Buffer part) {
     if (count_ == room_) [[unlikely]]

@@ -20,6 +20,7 @@ enum RecordKind : std::uint16_t {
   kFrameRecord = 1,
   kReleaseRecord = 2,    // Handles of references that the reader lets go of, 8 bytes each.
   kAbilitiesRecord = 3,  // `note` says what the writer may do to the reader's memory.
+  kBatchRecord = 4,      // Frames that were gathered: each after its size.
 };
 
 // How a part of a frame travels.

@@ -17,7 +17,7 @@
 namespace muster::drivers::shm {
 
 inline constexpr std::uint32_t kSetupMagic = 0x4D535452;  // "RTSM" in memory order.
-inline constexpr std::uint32_t kSetupVersion = 1;
+inline constexpr std::uint32_t kSetupVersion = 2;
 
 // What each side says, once. Both run on one machine, so its own layout serves.
 struct Setup {

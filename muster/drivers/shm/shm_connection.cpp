@@ -45,7 +45,10 @@ class Lifeline {
 }  // namespace
 
 ShmConnection::ShmConnection(ShmHub& hub, Descriptor socket, const Credentials& peer)
-    : hub_(hub), socket_(std::move(socket)), credentials_(peer) {
+    : hub_(hub),
+      socket_(std::move(socket)),
+      credentials_(peer),
+      gathering_(hub.loop(), *this, &ShmConnection::write_gathered, Batch::kCapacity) {
   for (std::uint32_t cell = kDirectCells; cell > 0; --cell) free_cells_.push_back(cell - 1);
   releases_ = std::make_shared<arena::ReleaseQueue>([this] {
     // Closed before this object goes, so `this` is there whenever this runs.
@@ -148,6 +151,7 @@ void ShmConnection::let_go() {
   is_watched_ = false;
   for (Offer& offer : offers_) offer.copy.withdraw();
   offers_.clear();
+  gathering_.stop();
   std::vector<WritableBuffer> endangered;
   for (Incoming& incoming : incoming_) {
     for (Incoming::Fetch& fetch : incoming.fetches) {

@@ -11,10 +11,12 @@
 #include "muster/arena/holdings.h"
 #include "muster/arena/remote_block.h"
 #include "muster/arena/segment_table.h"
+#include "muster/drivers/shm/batch.h"
 #include "muster/drivers/shm/direct.h"
 #include "muster/drivers/shm/record.h"
 #include "muster/drivers/shm/ring.h"
 #include "muster/drivers/shm/shm_hub.h"
+#include "muster/net/gathering.h"
 
 namespace muster::drivers::shm {
 
@@ -80,8 +82,10 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   void tell_abilities();
 
   // Sending (shm_send.cpp).
-  bool is_small(const wire::Frame& frame) const;
-  bool send_small(wire::Frame& frame);
+  bool send_small(wire::Frame& frame, std::size_t size);
+  std::byte* begin_record(std::uint16_t kind, std::uint16_t note, std::size_t size);
+  bool write_batch();
+  void write_gathered();
   Status plan(const wire::Frame& frame);
   Result<PartPlan> plan_reference(const Buffer& part);
   PartPlan plan_direct(const Buffer& part);
@@ -98,6 +102,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   bool drain();
   Status take_record(const RingReader::Record& record, wire::Frame& small);
   bool take_small_frame(std::span<const std::byte> body, wire::Frame& frame);
+  Status take_batch(std::span<const std::byte> body, wire::Frame& frame);
   Status take_frame(std::span<const std::byte> body);
   WritableBuffer memory_for(const wire::Head& head, std::size_t part, std::uint64_t size);
   Status copy_inside(std::span<const std::byte> inside, wire::Frame& frame);
@@ -133,7 +138,8 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   std::optional<RingWriter> writer_;
   std::optional<RingReader> reader_;
   std::optional<PeerDoor> door_;
-  bool is_hot_ = false;
+  Batch batch_;
+  net::Gathering<ShmConnection> gathering_;
 
   std::vector<PartPlan> plans_;  // Of the frame at hand, going out.
   std::vector<PartPlan> read_plans_;

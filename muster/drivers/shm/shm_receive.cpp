@@ -13,6 +13,7 @@ namespace muster::drivers::shm {
 namespace {
 
 constexpr int kBurst = 64;             // Records per look, so that no link starves others.
+constexpr int kBatchWeight = 32;       // As so many records a batch counts.
 constexpr std::size_t kLookAhead = 3;  // Direct copies under way at a time.
 // From here on a copy would push out of the cache more than it brings in.
 constexpr std::size_t kStreamFrom = std::size_t{128} << 10;
@@ -62,9 +63,22 @@ inline bool ShmConnection::take_small_frame(std::span<const std::byte> body, wir
   return true;
 }
 
+Status ShmConnection::take_batch(std::span<const std::byte> body, wire::Frame& frame) {
+  // Who is told of a frame may end the connection, and with it the ring.
+  while (!body.empty() && !has_ended_) {
+    const std::span<const std::byte> record = Batch::take(body);
+    if (take_small_frame(record, frame)) continue;
+    MUSTER_TRY_OK(take_frame(record));
+    // What follows would overtake it.
+    if (!incoming_.empty()) return Error(Code::invalid, "a direct copy in a batch");
+  }
+  return ok();
+}
+
 inline Status ShmConnection::take_record(const RingReader::Record& record, wire::Frame& small) {
   switch (record.kind) {
     case kFrameRecord: return take_small_frame(record.body, small) ? ok() : take_frame(record.body);
+    case kBatchRecord: return take_batch(record.body, small);
     case kReleaseRecord: return take_releases(record.body);
     case kAbilitiesRecord: peer_abilities_ = record.note; return ok();
     default: return Error(Code::invalid, "a record of unknown kind in a ring");
@@ -74,7 +88,7 @@ inline Status ShmConnection::take_record(const RingReader::Record& record, wire:
 bool ShmConnection::drain() {
   bool busy = false;
   wire::Frame small;  // One for all of them: to make it costs as much as to fill it.
-  for (int i = 0; i < kBurst && !has_ended_; ++i) {
+  for (int burst = kBurst; burst > 0 && !has_ended_;) {
     if (!incoming_.empty()) {
       const Result<bool> moved = advance_incoming();
       if (!moved) {
@@ -93,6 +107,8 @@ bool ShmConnection::drain() {
       break;
     }
     busy = true;
+    burst -= record.kind == kBatchRecord ? kBatchWeight : 1;
+    gathering_.was_read();
     const Status taken = found == RingReader::Found::record
                              ? take_record(record, small)
                              : Error(Code::invalid, "the peer's ring holds nonsense");

@@ -38,7 +38,13 @@ std::size_t ShmConnection::max_body() const {
 
 Status ShmConnection::send(wire::Frame& frame) {
   if (has_ended_) return Error(Code::unavailable, "the connection has ended");
-  if (is_small(frame) && send_small(frame)) return ok();
+  if (const std::size_t size = small_record_size(frame); size != 0) {
+    if (gathering_.holds(0) && batch_.fits(size)) {
+      batch_.add(frame, size);
+      return ok();
+    }
+    if (send_small(frame, size)) return ok();
+  }
   if (frame.parts.size() > wire::kMaxParts) {
     return Error(Code::invalid, "a frame of " + std::to_string(frame.parts.size()) +
                                     " parts, at most " + std::to_string(wire::kMaxParts) +
@@ -53,13 +59,9 @@ Status ShmConnection::send(wire::Frame& frame) {
   const bool has_direct =
       std::ranges::any_of(plans_, [](const PartPlan& part) { return part.how == How::direct; });
   const std::uint16_t note = has_direct ? kHasDirect : 0;
-  std::byte* record = writer_->begin(kFrameRecord, note, size);
-  if (record == nullptr && writer_->ask_for_room(size)) {
-    record = writer_->begin(kFrameRecord, note, size);
-  }
+  std::byte* const record = begin_record(kFrameRecord, note, size);
   if (record == nullptr) {
     undo_plans();
-    wanted_room_ = size;
     hub_.make_hot(*this);
     // What was written before must be seen, or there will never be room.
     hub_.loop().flush_later(*this);
@@ -70,15 +72,18 @@ Status ShmConnection::send(wire::Frame& frame) {
   return ok();
 }
 
-bool ShmConnection::is_small(const wire::Frame& frame) const {
-  if (frame.parts.size() > kSmallParts) return false;
-  return std::ranges::all_of(frame.parts,
-                             [](const Buffer& part) { return part.size() < net::kReferenceFrom; });
-}
-
 // False if there is no room.
-bool ShmConnection::send_small(wire::Frame& frame) {
-  std::byte* const record = writer_->begin(kFrameRecord, 0, small_record_size(frame));
+bool ShmConnection::send_small(wire::Frame& frame, std::size_t size) {
+  if (!batch_.fits(size)) {
+    gathering_.release();
+    if (!write_batch()) return false;
+  }
+  if (!gathering_.may_write(0)) {
+    batch_.add(frame, size);
+    return true;
+  }
+  if (!write_batch()) return false;
+  std::byte* const record = writer_->begin(kFrameRecord, 0, size);
   if (record == nullptr) return false;
   write_small_record(frame, record);
   MUSTER_CRASH_POINT();
@@ -86,6 +91,42 @@ bool ShmConnection::send_small(wire::Frame& frame) {
   frame.parts.clear();
   hub_.loop().flush_later(*this);
   return true;
+}
+
+// Room for a record, after all that was gathered. Null if there is none; it is told
+// when there is.
+std::byte* ShmConnection::begin_record(std::uint16_t kind, std::uint16_t note, std::size_t size) {
+  if (!write_batch()) return nullptr;
+  std::byte* record = writer_->begin(kind, note, size);
+  if (record == nullptr && writer_->ask_for_room(size)) record = writer_->begin(kind, note, size);
+  if (record == nullptr) wanted_room_ = std::max(wanted_room_, size);
+  return record;
+}
+
+// False if there is no room for what was gathered; it is told when there is.
+bool ShmConnection::write_batch() {
+  if (batch_.empty()) return true;
+  const std::span<const std::byte> bytes = batch_.bytes();
+  std::byte* record = writer_->begin(kBatchRecord, 0, bytes.size());
+  if (record == nullptr && writer_->ask_for_room(bytes.size())) {
+    record = writer_->begin(kBatchRecord, 0, bytes.size());
+  }
+  if (record == nullptr) {
+    wanted_room_ = std::max(wanted_room_, bytes.size());
+    return false;
+  }
+  std::memcpy(record, bytes.data(), bytes.size());
+  MUSTER_CRASH_POINT();
+  writer_->commit();
+  batch_.clear();
+  hub_.loop().flush_later(*this);
+  return true;
+}
+
+void ShmConnection::write_gathered() {
+  if (has_ended_ || write_batch()) return;
+  hub_.make_hot(*this);
+  hub_.loop().flush_later(*this);
 }
 
 void ShmConnection::write(wire::Frame& frame, std::byte* record) {
@@ -232,14 +273,8 @@ void ShmConnection::send_releases() {
   while (done < release_batch_.size()) {
     const std::size_t count = std::min(kMostReleases, release_batch_.size() - done);
     const std::size_t size = count * sizeof(std::uint64_t);
-    std::byte* record = writer_->begin(kReleaseRecord, 0, size);
-    if (record == nullptr && writer_->ask_for_room(size)) {
-      record = writer_->begin(kReleaseRecord, 0, size);
-    }
-    if (record == nullptr) {
-      wanted_room_ = std::max(wanted_room_, size);
-      break;
-    }
+    std::byte* const record = begin_record(kReleaseRecord, 0, size);
+    if (record == nullptr) break;
     std::memcpy(record, release_batch_.data() + done, size);
     MUSTER_CRASH_POINT();
     writer_->commit();
@@ -278,6 +313,7 @@ void ShmConnection::tell_of_room() {
   if (wanted_room_ > 1 && !writer_->has_room(wanted_room_)) return;
   if (free_cells_.empty()) return;
   wanted_room_ = 0;
+  if (!write_batch()) return;
   if (!release_batch_.empty()) send_releases();
   sink_->on_room();
 }

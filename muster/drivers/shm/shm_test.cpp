@@ -4,6 +4,7 @@
 #include <string>
 
 #include "muster/arena/shared_block.h"
+#include "muster/net/driver_limits.h"
 #include "muster/net/testing/driver_suite.h"
 #include "muster/net/testing/link_suite.h"
 
@@ -130,7 +131,7 @@ class ShmCrowd : public DriverSuite {};
 // are read at one look.
 TEST_P(ShmCrowd, LeavesNothingUnread) {
   constexpr std::size_t kLinks = 24;
-  constexpr std::size_t kFrames = 300;
+  constexpr std::size_t kFrames = 1000;
   Host& host = listen([](End& end) { end.take = [](wire::Frame&) {}; });
   std::vector<End*> ends;
   for (std::size_t i = 0; i < kLinks; ++i) ends.push_back(&connect(host).first);
@@ -150,6 +151,48 @@ TEST_P(ShmCrowd, LeavesNothingUnread) {
 
 INSTANTIATE_TEST_SUITE_P(Shm, ShmCrowd,
                          ::testing::Values(make_subject("shm_apart", shm, fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
+// What a sender says in quick succession is gathered before it goes into the ring.
+class ShmGathering : public DriverSuite {};
+
+// Small ones, now and then one that goes by the ring alone, and one by reference.
+Shape burst_shape(std::size_t index) {
+  if (index % 50 == 20) return {8, {net::kReferenceFrom + 1}};
+  if (index % 50 == 40) return {8, {std::size_t{40} << 10}};
+  return {32, {index % 100}};
+}
+
+TEST_P(ShmGathering, NothingOvertakesWhatIsHeldBack) {
+  constexpr std::size_t kFrames = 2000;
+  Host& host = listen([](End& end) { expect_frames(end, burst_shape, 0); });
+  auto [near, far] = connect(host);
+  Stream stream(near, kFrames, frames_of(burst_shape, 0));
+  stream.start();
+  EXPECT_TRUE(run_until([&end = far] { return end.frame_count() == kFrames; }));
+}
+
+TEST_P(ShmGathering, WhatFoundTheRingFullGoesOnceThereIsRoom) {
+  use_rig(Sides::apart);
+  const ShapeOf small = [](std::size_t) { return Shape{32, {64}}; };
+  Host& host = listen([&](End& end) { expect_frames(end, small, 0); });
+  auto [near, far] = connect(host);
+  rig->set_far_reading(false);
+  std::size_t sent = 0;
+  {
+    const loop::Turn turn(near.loop());
+    while (near.send(make_frame({32, {64}}, sent))) ++sent;
+  }
+  EXPECT_GT(sent, 1000U);
+  rig->set_far_reading(true);
+  // Though nobody sends any more.
+  EXPECT_TRUE(run_until([&end = far, sent] { return end.frame_count() == sent; }))
+      << far.frame_count() << " of " << sent;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmGathering,
+                         ::testing::Values(make_subject("shm", shm, fresh),
+                                           make_subject("shm_apart", shm, fresh, Sides::apart)),
                          ::testing::PrintToStringParamName());
 
 class ShmManySegments : public DriverSuite {};

@@ -12,16 +12,21 @@
 #include "muster/drivers/shm/record.h"
 #include "muster/drivers/shm/ring.h"
 #include "muster/net/driver.h"
+#include "muster/net/driver_limits.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::drivers::shm {
 
 inline constexpr std::size_t kSmallParts = 4;
 
-// How many bytes of record body it takes.
+// How many bytes of record body it takes; 0 if it is none of those.
 inline std::size_t small_record_size(const wire::Frame& frame) {
+  if (frame.parts.size() > kSmallParts) return 0;
   std::size_t size = kRecordFixed + kRecordPlan * frame.parts.size() + aligned(frame.head.size());
-  for (const Buffer& part : frame.parts) size += aligned(part.size());
+  for (const Buffer& part : frame.parts) {
+    if (part.size() >= net::kReferenceFrom) return 0;
+    size += aligned(part.size());
+  }
   return size;
 }
 

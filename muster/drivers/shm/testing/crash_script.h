@@ -63,7 +63,7 @@ class CrashScript {
     bool is_in_arena;
   };
   static constexpr std::array<Step, 7> kSteps = {{
-      {10, 3, false},         // In the ring.
+      {10, 8, false},         // In the ring, the last of them as a batch.
       {40 << 10, 1, false},   // Most of what the ring uses at first,
       {30 << 10, 1, false},   // so that this one starts over.
       {60 << 10, 20, false},  // The ring grows, is full, and has room again.

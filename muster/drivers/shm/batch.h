@@ -1,0 +1,59 @@
+// Batch: small frames that are gathered in private memory, to go through the ring
+// as one record.
+//
+// What is shown to a reader one by one costs a trip of a cache line each; what is
+// copied together costs one for many. docs/reference/wire.md has the bytes. Pure.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "muster/drivers/shm/small_record.h"
+#include "muster/wire/bytes.h"
+
+namespace muster::drivers::shm {
+
+class Batch {
+ public:
+  // So much that the ring's trips hardly count, and so little that a reader begins
+  // while the writer still gathers.
+  static constexpr std::size_t kCapacity = std::size_t{8} << 10;
+
+  // True if a frame fits whose record has a body of `size` bytes.
+  bool fits(std::size_t size) const { return size_ + kEntry + size <= kCapacity; }
+  // Takes such a frame, which fits, and its parts.
+  void add(wire::Frame& frame, std::size_t size) {
+    if (memory_ == nullptr) memory_ = std::make_unique_for_overwrite<std::byte[]>(kCapacity);
+    std::byte* const out = memory_.get() + size_;
+    wire::store<std::uint64_t>(out, size);
+    write_small_record(frame, out + kEntry);
+    size_ += kEntry + size;
+    frame.parts.clear();
+  }
+  void clear() { size_ = 0; }
+
+  bool empty() const { return size_ == 0; }
+  std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
+
+  // Takes the next frame's record off the front of `rest`, which may be in shared
+  // memory. Empty if there is none, or what no honest writer leaves.
+  static std::span<const std::byte> take(std::span<const std::byte>& rest) {
+    if (rest.size() < kEntry) return {};
+    const auto size = wire::load<std::uint64_t>(rest.data());
+    if (size > rest.size() - kEntry || size % kRecordAlign != 0) return {};
+    const std::span<const std::byte> body = rest.subspan(kEntry, size);
+    rest = rest.subspan(kEntry + size);
+    return body;
+  }
+
+ private:
+  static constexpr std::size_t kEntry = 8;  // The size, before each.
+
+  std::unique_ptr<std::byte[]> memory_;  // Once there was something to gather.
+  std::size_t size_ = 0;
+};
+
+}  // namespace muster::drivers::shm

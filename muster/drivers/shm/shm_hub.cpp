@@ -177,10 +177,13 @@ bool ShmHub::poll() {
 
 bool ShmHub::is_worth_spinning() {
   // A peer that had to be woken is best served by leaving it this processor: a
-  // switch costs less than to wake another one. The first time it is tried all
+  // switch costs less than to wake another one, and of many that were woken the one
+  // who answers first is not the only one to want it. The first time it is tried all
   // the same, and now and then: or two that only missed each other once would
   // wake each other by turns for ever.
-  if (std::exchange(has_woken_, false) && wakes_++ % kProbeEvery != 0) return false;
+  has_considered_ = true;
+  if (!has_woken_) wakes_ = 0;
+  if (has_woken_ && wakes_++ % kProbeEvery != 0) return false;
   const auto here = static_cast<std::uint32_t>(sched_getcpu());
   // A peer that last ran on this very processor cannot run while we spin on it.
   return std::ranges::any_of(

@@ -48,12 +48,9 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
   // Keeps them for as long as that.
   void bury(Remains remains);
 
-  // What we sent last woke its receiver, or found it awake.
-  void has_woken_a_peer() { has_woken_ = true; }
-  void has_found_a_peer_awake() {
-    has_woken_ = false;
-    wakes_ = 0;
-  }
+  // What we sent woke its receiver, or found it awake.
+  void has_woken_a_peer() { has_sent(true); }
+  void has_found_a_peer_awake() { has_sent(false); }
 
   bool poll() override;
   bool is_worth_spinning() override;
@@ -74,6 +71,10 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
 
   ShmHub(loop::Loop& loop, const ShmOptions& options);
   void cool(ShmConnection& connection);
+  void has_sent(bool woke) {
+    has_woken_ = woke || (has_woken_ && !has_considered_);
+    has_considered_ = false;
+  }
   void flush() override;
   void open(const Grave& grave);
 
@@ -87,8 +88,9 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
   std::vector<ShmConnection*> hot_;  // Last used last.
   // Links that are hot no more, with something that nobody will ring for.
   std::vector<std::uint32_t> left_over_;
-  bool has_woken_ = false;   // Since we last thought of spinning,
-  std::uint32_t wakes_ = 0;  // and how often in a row.
+  bool has_woken_ = false;       // Somebody, by what we sent last, to one or to many;
+  bool has_considered_ = false;  // whether to spin, since then;
+  std::uint32_t wakes_ = 0;      // and how often in a row it had.
   std::list<std::unique_ptr<Grave>> graves_;
 };
 

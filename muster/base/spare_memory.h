@@ -17,8 +17,8 @@ namespace internal {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::array<int, 3> kMostSpare = {0, 0, 0};
 #else
-// As many small messages as fit into a link's window; of what is larger, fewer.
-inline constexpr std::array<int, 3> kMostSpare = {8192, 8192, 2048};
+// As many small messages as fit into a link's window.
+inline constexpr std::array<int, 3> kMostSpare = {8192, 8192, 8192};
 #endif
 
 // One thread's own. Trivial, so that it can be used as long as the thread lives.

@@ -17,8 +17,12 @@ namespace muster::msg {
 
 class Mailbox {
  public:
-  // From `limit` bytes on, is_full(): senders are to be held back.
+  // From `limit` bytes or kMany messages on, is_full(): senders are to be held back.
   explicit Mailbox(std::size_t limit) : limit_(limit) {}
+
+  // More would come to lie outside of the processor's caches, and cost their receiver
+  // more than their sender gains.
+  static constexpr std::size_t kMany = 1024;
 
   void push(IncomingPtr message) {
     bytes_ += message->size();
@@ -39,7 +43,7 @@ class Mailbox {
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }
   std::size_t bytes() const { return bytes_; }
-  bool is_full() const { return bytes_ >= limit_; }
+  bool is_full() const { return bytes_ >= limit_ || count_ >= kMany; }
 
  private:
   const std::size_t limit_;

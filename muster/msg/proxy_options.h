@@ -69,8 +69,8 @@ struct ProxyOptions {
   Duration longest_redial = std::chrono::seconds(2);
   Duration close_deadline = std::chrono::seconds(5);
 
-  // Bytes of messages that wait for receive(); from there on each sender is
-  // held back once it has sent a `window` more.
+  // Bytes of messages that wait for receive(); from there on, or from a thousand
+  // messages on, each sender is held back once it has sent a `window` more.
   std::size_t max_waiting = std::size_t{64} << 20;
   std::uint32_t window = std::uint32_t{1} << 20;
   // Bytes that wait to be sent to one peer; then isend() says overloaded.

@@ -43,6 +43,14 @@ TEST(Mailbox, IsFullFromItsLimitOn) {
   EXPECT_FALSE(mailbox.is_full());
 }
 
+TEST(Mailbox, IsFullOfManyHoweverSmall) {
+  Mailbox mailbox(std::size_t{1} << 30);
+  for (std::uint64_t i = 1; i < Mailbox::kMany; ++i) mailbox.push(incoming(i, Priority::normal));
+  EXPECT_FALSE(mailbox.is_full());
+  mailbox.push(incoming(0, Priority::normal));
+  EXPECT_TRUE(mailbox.is_full());
+}
+
 RC_GTEST_PROP(RingQueue, DoesAsADequeDoes, (const std::vector<bool>& pushes)) {
   RingQueue<int> ring;
   std::deque<int> naive;

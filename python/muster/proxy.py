@@ -100,7 +100,8 @@ class Proxy(_core.Proxy):
         lease: How long the registry keeps this one without a word, in seconds.
         beat: How often it says one.
         silence: How long a peer may say nothing before it counts as lost.
-        max_waiting: Bytes that wait for :meth:`receive`; then senders are held back.
+        max_waiting: Bytes that wait for :meth:`receive`; then, or at a thousand messages, senders
+            are held back.
         max_queued: Bytes that wait to be sent to one peer; then sending is overloaded.
         max_body: The largest body that is taken, in bytes.
         absent_messages: How many messages are kept for a peer that is away.

@@ -16,7 +16,7 @@ constexpr int kBurst = 64;             // Records per look, so that no link star
 constexpr int kBatchWeight = 32;       // As so many records a batch counts.
 constexpr std::size_t kLookAhead = 3;  // Direct copies under way at a time.
 // From here on a copy would push out of the cache more than it brings in.
-constexpr std::size_t kStreamFrom = std::size_t{128} << 10;
+constexpr std::size_t kStreamFrom = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -178,7 +178,7 @@ Status ShmConnection::copy_inside(std::span<const std::byte> inside, wire::Frame
     } else {
       WritableBuffer memory = memory_for(frame.head, i, plan.size);
       if (memory.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
-      if (plan.size >= kStreamFrom) {
+      if (plan.size >= kStreamFrom && streaming_pays()) {
         streaming_copy(memory.data(), from, plan.size);
       } else {
         std::memcpy(memory.data(), from, plan.size);

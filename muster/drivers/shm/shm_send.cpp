@@ -14,7 +14,9 @@ namespace {
 
 // What one direct copy may span: others wait for no more than this.
 constexpr std::size_t kMostDirect = std::size_t{4} << 20;
-constexpr std::size_t kMostInside = std::size_t{192} << 10;
+// So little that ten of them are under way in the ring: with five, writer and reader
+// wait for each other.
+constexpr std::size_t kMostInside = std::size_t{96} << 10;
 // What the alignment of the most parts can add.
 constexpr std::size_t kSlack = wire::kMaxParts * kRecordAlign;
 static_assert(kMostInside + kSlack + 64 * wire::kMaxParts / 2 <= RingWriter::kLargestBody);

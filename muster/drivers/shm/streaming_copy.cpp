@@ -33,6 +33,15 @@ __attribute__((target("avx2"))) void stream_avx2(std::byte* to, const std::byte*
 }  // namespace
 #endif
 
+bool streaming_pays() {
+#if defined(__x86_64__)
+  static const bool kPays = __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx2") != 0;
+  return kPays;
+#else
+  return false;
+#endif
+}
+
 void streaming_copy(std::byte* to, const std::byte* from, std::size_t size) {
 #if defined(__x86_64__)
   static const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;

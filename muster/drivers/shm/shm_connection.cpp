@@ -258,11 +258,12 @@ bool ShmConnection::listen_by_bell() {
 
 bool ShmConnection::has_left_over() {
   if (has_ended_) return false;
-  for (const Incoming& incoming : incoming_) {
-    if (std::ranges::any_of(incoming.fetches, [](const auto& one) { return one.copy.can_fetch(); }))
-      return true;
-  }
-  return listen_by_bell();
+  // What came before it listens by its bell was not rung for.
+  if (listen_by_bell()) return true;
+  return std::ranges::any_of(incoming_, [](const Incoming& incoming) {
+    return std::ranges::any_of(incoming.fetches,
+                               [](const auto& one) { return one.copy.can_fetch(); });
+  });
 }
 
 void ShmConnection::publish_progress() {

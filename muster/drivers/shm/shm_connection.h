@@ -51,7 +51,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   void listen_by_polling();
   // True if there is something already.
   bool listen_by_bell();
-  // True if there is something that nobody will ring for.
+  // Listens by the bell as well. True if there is something that nobody will ring for.
   bool has_left_over();
   void publish_progress();
   std::uint32_t peer_processor() const;

@@ -134,8 +134,6 @@ void ShmHub::make_hot(ShmConnection& connection) {
 }
 
 void ShmHub::cool(ShmConnection& connection) {
-  // What came before it listens by its bell was not rung for.
-  connection.listen_by_bell();
   if (!connection.has_left_over()) return;
   left_over_.push_back(connection.slot());
   loop_.flush_soon(*this);

@@ -93,6 +93,9 @@ class Crew {
   void begin_messages();
   void send(Rank to, Buffer part);
   Result<Buffer> receive(Rank from);
+  // An error if a message of this operation was refused, as one above the link's limit is:
+  // it has been let go, and will not arrive.
+  Status check_sent() const;
   // Until all sends of this operation but the last `but` have been let go.
   Status settle(std::size_t but = 0);
   // The `index`-th message from this rank may be written to `memory` as soon as
@@ -159,6 +162,8 @@ class Crew {
   Result<Decision> agree(const Position& position, const msg::Wait& wait);
 
   // Point to point.
+  // Any thread. An error for what is too large for one message.
+  Status check_size(Rank to, std::uint64_t bytes) const;
   Status send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,
                       const msg::Wait& wait);
   Result<Buffer> receive_message(Rank from, std::uint32_t tag, Description& what,
@@ -173,6 +178,8 @@ class Crew {
   WritableBuffer place(Seat& seat, const Note& note, std::uint64_t size);
   void lose(Seat& seat);
   void room_came(Seat& seat);
+  // What was queued for this seat will not arrive.
+  void message_refused(Seat& seat, const Note& note, const Error& why);
 
  private:
   struct Incoming {
@@ -285,6 +292,7 @@ class Crew {
   void take_credit(Rank from, const Note& note);
   void pump(Rank to);
   void pump(Rank to, Stream& stream);
+  void take_refusal(Rank to, const Note& note, const Error& why);
   void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
   void notice_mismatch(Rank from, const Incoming& incoming);
   void drop_incoming();
@@ -331,6 +339,8 @@ class Crew {
   bool has_complained_ = false;
 
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
+  // The latest operation of which a message was refused.
+  std::atomic<std::uint64_t> refused_send_{0};
   std::atomic<const Word*> sleeping_on_{nullptr};
   enum class Stage : std::uint8_t { working, getting_ready, agreeing };
   std::atomic<Stage> stage_{Stage::working};

@@ -83,9 +83,37 @@ void Crew::pump(Rank to, Stream& stream) {
     parts.push_back(next.part);
     const Status sent = seat->send(next.note, std::move(parts));
     if (!sent && sent.error().code() == Code::overloaded) return;  // room_came() follows.
+    const Note note = next.note;
     stream.unconfirmed += next.cost;
     stream.out.pop_front();
+    if (!sent) take_refusal(to, note, sent.error());
   }
+}
+
+// The rank at the other end waits for it, and this one's call must not end well.
+void Crew::take_refusal(Rank to, const Note& note, const Error& why) {
+  if (why.code() == Code::unavailable) return;  // Its loss follows, and says more.
+  if (note.kind == NoteKind::data) refused_send_.store(note.number, std::memory_order_release);
+  set_trouble(Error(
+      why.code(), fmt::format("a message to rank {} was refused: {}", called(to), why.message())));
+  tell_trouble();
+}
+
+void Crew::message_refused(Seat& seat, const Note& note, const Error& why) {
+  if (const std::optional<Rank> rank = rank_of(seat)) take_refusal(*rank, note, why);
+}
+
+Status Crew::check_sent() const {
+  if (refused_send_.load(std::memory_order_acquire) != number_) return ok();
+  return trouble_or("a message was refused");
+}
+
+Status Crew::check_size(Rank to, std::uint64_t bytes) const {
+  const loop::Turn turn(loop_);
+  const Seat* const seat = seats_[to].get();
+  if (seat == nullptr || !seat->is_here() || bytes <= seat->link->peer().max_body) return ok();
+  return Error(Code::invalid, fmt::format("a message of {} bytes; rank {} takes at most {}", bytes,
+                                          called(to), seat->link->peer().max_body));
 }
 
 void Crew::room_came(Seat& seat) {

@@ -63,9 +63,7 @@ void Crew::tell_trouble() {
   const Note note{.kind = NoteKind::abort,
                   .tag = static_cast<std::uint32_t>(trouble_->why.code()),
                   .context = context_,
-                  .number = number_,
-                  .value = trouble_->found_by,
-                  .what = what_};
+                  .value = trouble_->found_by};
   const Buffer reason =
       Buffer::copy_of(std::string_view(trouble_->why.message()).substr(0, kMaxReason));
   for (const auto& seat : seats_) {

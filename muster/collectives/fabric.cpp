@@ -240,6 +240,13 @@ void Fabric::room_came(Seat& seat) {
   for (const auto& [context, crew] : crews_) crew->room_came(seat);
 }
 
+void Fabric::message_refused(Seat& seat, const wire::Head& head, const Error& why) {
+  Note note;
+  if (!read_note(head, note)) return;
+  const auto [first, last] = crews_.equal_range(note.context);
+  for (auto one = first; one != last; ++one) one->second->message_refused(seat, note, why);
+}
+
 bool Fabric::is_ready_for(const Seat& seat, const wire::Head& head) const {
   Note note;
   if (seat.lost || !seat.hello || !read_note(head, note)) return true;

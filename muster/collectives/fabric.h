@@ -88,6 +88,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   bool is_ready_for(const Seat& seat, const wire::Head& head) const;
   WritableBuffer place(Seat& seat, const wire::Head& head, std::uint64_t size);
   void room_came(Seat& seat);
+  void message_refused(Seat& seat, const wire::Head& head, const Error& why);
   void seat_closed(Seat& seat, const Error& why);
   void dial(Seat& seat);
 

@@ -86,6 +86,10 @@ WritableBuffer Seat::place_body(const wire::Head& head, std::size_t part, std::u
 
 void Seat::on_room() { fabric_.room_came(*this); }
 
+void Seat::on_refused(wire::Frame& frame, net::Lane, const Error& why) {
+  fabric_.message_refused(*this, frame.head, why);
+}
+
 void Seat::on_closed(Error why) { fabric_.seat_closed(*this, why); }
 
 }  // namespace muster::collectives::internal

@@ -76,6 +76,7 @@ class Seat final : public net::LinkSink {
   bool is_ready_for(const wire::Head& head) override;
   WritableBuffer place_body(const wire::Head& head, std::size_t part, std::uint64_t size) override;
   void on_room() override;
+  void on_refused(wire::Frame& frame, net::Lane lane, const Error& why) override;
   void on_closed(Error why) override;
 
   Fabric& fabric_;

@@ -6,10 +6,12 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -72,6 +74,11 @@ class Crew {
   // Says what this rank does; the number of the operation. An error if there
   // is trouble already.
   Result<std::uint64_t> begin(const Description& what);
+  // Instead of all this: the call cannot be made on this rank. It counts as an operation, so that
+  // ranks on which all of them were refused go on together; all others hear `why`.
+  void refuse(const Error& why);
+  // Under the baton. Another rank's call was refused that this one is about to make.
+  bool has_refusal_ahead() const;
   // The slot for this operation, once it is free to be written.
   Result<Slot*> slot();
   // Shows the slot.
@@ -216,6 +223,7 @@ class Crew {
     const Desk* desk = nullptr;           // Null: not of this host.
     bool agrees = false;                  // It has begun to. Under the baton.
     std::uint64_t finished = 0;           // Operations that it is known to have ended.
+    std::uint64_t seen = 0;               // The latest of which its slot was looked at.
     std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
     // The last operation that it took part in, once it has closed its end.
     std::atomic<std::uint64_t> left_after{UINT64_MAX};
@@ -225,6 +233,14 @@ class Crew {
     Error why;
     Rank found_by;
     bool is_told = false;  // By us, to all.
+  };
+
+  // A call that could not be made on another rank, as long as it is not known whether it could
+  // be made here.
+  struct Refusal {
+    Rank from;
+    std::uint64_t number;
+    std::string why;
   };
 
   Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, Rank rank,
@@ -244,6 +260,9 @@ class Crew {
   // In words.
   Rank called(Rank rank) const { return called_.empty() ? rank : called_[rank]; }
   std::vector<Rank> called(std::vector<Rank> ranks) const;
+
+  void count(const Description& what);
+  Status check_unseen(Rank peer);
 
   // Waiting (crew_wait.cpp).
   // A word of `peer`'s.
@@ -274,6 +293,11 @@ class Crew {
   void take_abort(Rank from, const Note& note, const wire::Frame& frame);
   void take_here(Rank from, const Note& note);
   void take_leave(Rank from, const Note& note);
+
+  // Refused calls (crew_refusals.cpp).
+  void tell_refusal(const Error& why);
+  void take_refused(Rank from, const Note& note, const wire::Frame& frame);
+  void judge_refusals(std::uint64_t begun);
   Error departed(Rank peer) const;
 
   // Agreeing (crew_agree.cpp).
@@ -325,6 +349,7 @@ class Crew {
   // Of the thread inside an operation.
   std::uint64_t number_ = 0;
   Description what_;
+  std::array<Description, kSlots> whats_;  // Of the latest operations, as slots are.
   struct Sent {
     std::shared_ptr<std::atomic<bool>> is_back;  // The memory is let go. Null: it was a copy.
     Rank to;
@@ -347,12 +372,16 @@ class Crew {
   std::atomic<bool> has_trouble_{false};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> has_departures_{false};  // Somebody has closed its end.
+  std::atomic<bool> has_refusals_{false};    // There are some to be judged.
   std::atomic<bool> is_busy_{true};          // In a call of the user's. Elastic.
   Position idle_position_;                   // Else how far it has come.
 
   // Under the baton.
   std::vector<Rank> called_;
   std::optional<Trouble> trouble_;
+  std::vector<Refusal> refusals_;  // Of others.
+  // The calls that were refused here, and how many ranks have said the same of theirs.
+  std::map<std::uint64_t, Rank> refused_here_;
   Description current_;  // What messages of operation current_number_ have to be.
   std::uint64_t current_number_ = 0;
   std::unique_ptr<Agreement> agreement_;

@@ -186,6 +186,7 @@ bool Crew::take(Seat& seat, const Note& note, wire::Frame& frame) {
     case NoteKind::abort: take_abort(*from, note, frame); break;
     case NoteKind::here: take_here(*from, note); break;
     case NoteKind::leave: take_leave(*from, note); break;
+    case NoteKind::refused: take_refused(*from, note, frame); break;
     case NoteKind::agree: take_agreement(*from, frame); break;
     default: break;
   }

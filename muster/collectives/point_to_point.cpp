@@ -13,11 +13,12 @@ namespace internal {
 
 // To all others from `root`, or from everybody.
 Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<Rank> root) {
-  if (root && *root >= size_) {
-    return Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root));
-  }
   return inside([&]() -> Result<std::vector<Buffer>> {
     MUSTER_TRY_OK(catch_up());
+    if (root && *root >= size_) {
+      return refuse(
+          Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root)));
+    }
     if (root) MUSTER_TRY_OK(find(*root));
     Description what;
     what.deed = root ? Deed::share : Deed::all_share;

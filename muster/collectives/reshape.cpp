@@ -123,7 +123,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     MUSTER_TRY_OK(core_->catch_up());
     Crew& crew = core_->crew();
     if (size <= crew.size()) {
-      return Error(Code::invalid, fmt::format("grow: there are {} ranks already", crew.size()));
+      return core_->refuse(
+          Error(Code::invalid, fmt::format("grow: there are {} ranks already", crew.size())));
     }
     loop::Loop& loop = crew.fabric().loop();
     std::vector<Id> newcomers(size - crew.size());

@@ -162,7 +162,8 @@ class Crew {
   void enter_call();
   void leave_call(const Position& position);
   // What was sent and not let go of must not be read any more, nor written what
-  // was to come: the caller gets its memory back. Cuts whoever still holds some.
+  // was to come: the caller gets its memory back. Cuts whoever still holds some when its link
+  // would have been lost by silence.
   void recall();
 
   // Agrees with all other survivors; nothing else works on this crew any more.
@@ -320,6 +321,7 @@ class Crew {
   void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
   void notice_mismatch(Rank from, const Incoming& incoming);
   void drop_incoming();
+  Duration patience_with_holders() const;
 
   // Landing (crew_landing.cpp).
   Status let_land(Rank from, Buffer& part);

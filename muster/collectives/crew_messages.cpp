@@ -21,6 +21,9 @@ bool is_allowed(std::uint64_t unconfirmed, std::uint64_t cost) {
   return unconfirmed < kConfirmAt || unconfirmed + cost <= kAllowance;
 }
 
+// How long it takes at most, where everybody runs, until what was lent is back.
+constexpr Duration kShortly = std::chrono::milliseconds(300);
+
 // Messages of different tags that wait for nobody.
 constexpr std::uint32_t kOperations = 0;
 constexpr std::uint32_t kMessages = 1;
@@ -170,8 +173,18 @@ Result<Buffer> Crew::receive(Rank from) {
   return part;
 }
 
+// A rank that stands still, or waits for a processor, is not lost before its link says so. Where
+// that may take longer than a call, the caller's deadline counts, if it has not passed already.
+Duration Crew::patience_with_holders() const {
+  const CommunicatorOptions& options = fabric_->options();
+  const Duration bound = options.silence + options.beat;
+  if (bound <= manners_.deadline) return bound;
+  const loop::Turn turn(loop_);
+  const bool is_late = trouble_ && trouble_->why.code() == Code::timeout;
+  return is_late ? kShortly : manners_.deadline;
+}
+
 void Crew::recall() {
-  constexpr Duration kPatience = std::chrono::milliseconds(300);
   if (!has_lent()) return;
   {
     const loop::Turn turn(loop_);
@@ -179,7 +192,7 @@ void Crew::recall() {
   }
   // Whoever runs takes what is under way, and drops it.
   const auto is_back = [this] { return !has_lent(); };
-  if (loop_.wait_until(is_back, loop_.now() + kPatience)) return;
+  if (loop_.wait_until(is_back, loop_.now() + patience_with_holders())) return;
   {
     const loop::Turn turn(loop_);
     for (const Sent& sent : sent_) {
@@ -193,7 +206,7 @@ void Crew::recall() {
     }
   }
   // The links go when the baton is given up, and with them what they held.
-  loop_.wait_until(is_back, loop_.now() + kPatience);
+  loop_.wait_until(is_back, loop_.now() + kShortly);
 }
 
 // Nothing reads it any more, and others wait for their memory.

@@ -52,7 +52,10 @@ void Crew::lose(Seat& seat) {
 }
 
 void Crew::set_trouble(Error why, Rank found_by) {
-  if (!trouble_) trouble_ = Trouble{.why = std::move(why), .found_by = found_by};
+  if (!trouble_) {
+    trouble_ = Trouble{.why = std::move(why), .found_by = found_by};
+    fabric_->resume_later();  // Who has lent what waits for its operation wants it back.
+  }
   has_trouble_.store(true, std::memory_order_seq_cst);
   if (inside_.load(std::memory_order_acquire) == 0) drop_incoming();
   wake_own();

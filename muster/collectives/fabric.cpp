@@ -228,7 +228,18 @@ void Fabric::bury(std::unique_ptr<net::Link> link) {
   loop_.flush_later(*this);
 }
 
-void Fabric::flush() { doomed_.clear(); }
+void Fabric::resume_later() {
+  wants_resume_ = true;
+  loop_.flush_later(*this);
+}
+
+void Fabric::flush() {
+  doomed_.clear();
+  if (!std::exchange(wants_resume_, false)) return;
+  for (const auto& seat : seats_) {
+    if (seat->link != nullptr) seat->link->resume();
+  }
+}
 
 void Fabric::enlist(Crew& crew) { crews_.emplace(crew.context(), &crew); }
 

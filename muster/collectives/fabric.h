@@ -70,6 +70,8 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void strike_off(Crew& crew);
   Remains& remains() { return remains_; }
 
+  // Large messages that nobody was ready for are looked at again, before the baton is given up.
+  void resume_later();
   // Ends the link to a member, who is lost by that.
   void cut(Seat& seat, const Error& why) { lose(seat, why); }
 
@@ -138,6 +140,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   bool is_admitted_ = false;
   bool is_founded_ = false;
   bool is_closing_ = false;
+  bool wants_resume_ = false;
 };
 
 }  // namespace muster::collectives::internal

@@ -47,10 +47,17 @@ class Crew {
   // crew has trouble from the start. After Code::timeout, which names the ranks
   // that have not come, it can be called again.
   Status await_ready(const msg::Wait& wait);
-  // Both. If not all come in time, those who do are told not to wait for this member.
+  // The same for ranks that do not all come, or all know that they do not. Of the members of
+  // `parent` each comes unless its call has failed, and it says that it has: then it fails here.
+  // Somebody's loss is no reason not to wait for the others, who may have begun.
+  Status await_members(const Crew& parent, const msg::Wait& wait);
+  // For a newcomer: those who have called grow() come, or leave.
+  Status await_hosts(const msg::Wait& wait);
+  // start() and await_ready(), or await_hosts(). If not all come in time, those who do are told
+  // not to wait for this member.
   static Result<std::shared_ptr<Crew>> make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
                                             Seats seats, Rank rank, const Manners& manners,
-                                            const msg::Wait& wait);
+                                            const msg::Wait& wait, bool is_newcomer = false);
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -150,6 +157,8 @@ class Crew {
   msg::Wait bounded(const msg::Wait& wait) const {
     return internal::bounded(wait, manners_, loop_);
   }
+  // This rank's call has failed, though not in an operation: the others are told. Gives back why.
+  Error give_up();
   // Ends what is under way.
   void cancel();
   // Tells the others that nothing more will come. Once no thread is inside an operation.
@@ -223,6 +232,7 @@ class Crew {
     Buffer held_desk;
     const Desk* desk = nullptr;           // Null: not of this host.
     bool agrees = false;                  // It has begun to. Under the baton.
+    bool has_told_trouble = false;        // It does no more operations. The same.
     std::uint64_t finished = 0;           // Operations that it is known to have ended.
     std::uint64_t seen = 0;               // The latest of which its slot was looked at.
     std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
@@ -251,7 +261,9 @@ class Crew {
   Status make_desk();
   void tell_ready();
   void take_what_came_before();
-  bool is_everyone_ready() const;
+  Status await_ready(const msg::Wait& wait, const std::function<bool()>& is_done);
+  bool has_given_up(const Seat& seat) const;
+  std::optional<Rank> absentee(const Crew& parent) const;
   bool is_ready(Rank rank) const;
   std::vector<Rank> unready() const;
   Status read_readies();

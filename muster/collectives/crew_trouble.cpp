@@ -77,6 +77,12 @@ void Crew::tell_trouble() {
   }
 }
 
+Error Crew::give_up() {
+  const loop::Turn turn(loop_);
+  if (trouble_) tell_trouble();
+  return trouble_or("");
+}
+
 void Crew::cancel() {
   const loop::Turn turn(loop_);
   is_cancelled_ = true;
@@ -162,6 +168,7 @@ Error Crew::fail(const Error& why) {
 
 void Crew::take_abort(Rank from, const Note& note, const wire::Frame& frame) {
   if (frame.parts.size() != 1 || frame.parts[0].size() > kMaxReason) return;
+  peers_[from].has_told_trouble = true;
   const auto code = static_cast<Code>(note.tag);
   const bool is_ours = code == Code::invalid || code == Code::timeout || code == Code::unavailable;
   const Rank found_by = note.value < size() ? static_cast<Rank>(note.value) : from;

@@ -52,8 +52,8 @@ class Crew {
   // Somebody's loss is no reason not to wait for the others, who may have begun.
   Status await_members(const Crew& parent, const msg::Wait& wait);
   // For a newcomer: those who have called grow() come, or leave.
-  Status await_hosts(const msg::Wait& wait);
-  // start() and await_ready(), or await_hosts(). If not all come in time, those who do are told
+  Status await_welcomers(const msg::Wait& wait);
+  // start() and await_ready(), or await_welcomers(). If not all come in time, those who do are told
   // not to wait for this member.
   static Result<std::shared_ptr<Crew>> make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
                                             Seats seats, Rank rank, const Manners& manners,

@@ -88,7 +88,7 @@ Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
   return parent.departed(*parent.rank_of(*seats_[*rank]));
 }
 
-Status Crew::await_hosts(const msg::Wait& wait) {
+Status Crew::await_welcomers(const msg::Wait& wait) {
   const auto leaver = [this] {
     Rank rank = 0;
     while (rank < size() && !has_left(rank)) ++rank;
@@ -149,7 +149,7 @@ Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::ui
     const loop::Turn turn(fabric->loop());
     MUSTER_TRY(crew, start(std::move(fabric), context, std::move(seats), rank, manners));
   }
-  const Status ready = is_newcomer ? crew->await_hosts(wait) : crew->await_ready(wait);
+  const Status ready = is_newcomer ? crew->await_welcomers(wait) : crew->await_ready(wait);
   if (ready) return crew;
   crew->leave();
   return ready.error();

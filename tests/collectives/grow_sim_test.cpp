@@ -72,7 +72,7 @@ class Run {
     if (made) made_.back() = *std::move(made);
   }
 
-  // A newcomer may be alone in what its hosts have left.
+  // A newcomer may be alone in what those who took it in have left.
   void shrink(Communicator& left) {
     EXPECT_FALSE(left.barrier());
     auto again = left.shrink(10s);

@@ -71,23 +71,29 @@ void CommunicatorCore::leave() {
 }
 
 Result<Outcome> CommunicatorCore::run(Result<Call> call) {
-  if (!call) return std::move(call).error();
-  return inside([&] { return do_call(*call); });
+  return inside([&] { return do_or_refuse(call); });
+}
+
+Result<Outcome> CommunicatorCore::do_or_refuse(const Result<Call>& call) {
+  if (!call) return refuse(call.error());
+  return do_call(*call);
+}
+
+Error CommunicatorCore::refuse(const Error& why) {
+  if (manners_.elastic) refused_.push_back(why);
+  crew_->refuse(why);
+  return why;
 }
 
 loop::Future<Outcome> CommunicatorCore::start(Result<Call> call) {
   auto promise = std::make_shared<loop::Promise<Outcome>>(fabric_->loop());
   loop::Future<Outcome> future = promise->future();
-  if (!call) {
-    promise->set(std::move(call).error());
-    return future;
-  }
   const Turnstile::Ticket ticket = turnstile_.take();
-  worker().give(ticket, [this, promise, call = *std::move(call)] {
+  worker().give(ticket, [this, promise, call = std::move(call)] {
     if (is_closing_) {
       promise->set(Error(Code::cancelled, "the communicator was closed on this rank"));
     } else {
-      promise->set(do_call(call));
+      promise->set(do_or_refuse(call));
     }
   });
   return future;

@@ -42,6 +42,7 @@ class CommunicatorCore {
   Result<std::pair<std::shared_ptr<Crew>, Rank>> find(Rank rank) const;
   std::vector<Rank> waiting_for() const;
 
+  // A call that cannot be made fails here when its turn has come, and the others are told.
   Result<Outcome> run(Result<Call> call);
   loop::Future<Outcome> start(Result<Call> call);
   // Runs `body` when its turn has come.
@@ -55,6 +56,8 @@ class CommunicatorCore {
 
   Result<std::vector<Buffer>> share(Buffer mine, std::optional<Rank> root);
 
+  // Inside only. What this rank called cannot be done; gives `why` back.
+  Error refuse(const Error& why);
   // Inside only. Elastic: the crew is the one that was agreed upon last. Before all that is
   // no elastic operation itself.
   Status catch_up();
@@ -100,6 +103,7 @@ class CommunicatorCore {
     ~Visit() { core.leave(); }
   };
 
+  Result<Outcome> do_or_refuse(const Result<Call>& call);
   Result<Outcome> do_call(const Call& call);
   Result<Outcome> do_elastic(const Call& call);
   // Elastic (elastic.cpp).
@@ -133,6 +137,7 @@ class CommunicatorCore {
   bool is_recoverable_ = true;
   bool has_unsure_ = false;      // Elastic: a result that was had and given up.
   std::uint64_t settled_ = 0;    // Elastic: elastic operations that have ended well.
+  std::vector<Error> refused_;   // Elastic: why calls after them could not be made.
   Where before_{};               // Of the shrunken: where the interrupted call was made,
   std::vector<Rank> survivors_;  // and who of them is here.
 

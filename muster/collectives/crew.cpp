@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "muster/base/crash_point.h"
 
 namespace muster::collectives::internal {
@@ -18,24 +20,33 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
       set_trouble(departed(peer));
     }
   }
+  if (has_refusals_.load(std::memory_order_acquire)) {
+    const loop::Turn turn(loop_);
+    judge_refusals(number_ + 1);
+  }
   if (has_trouble()) {
     // Others may have begun, and wait for this rank.
     const loop::Turn turn(loop_);
     tell_trouble();
     return trouble_or("this communicator has ended");
   }
-  what_ = what;
-  ++number_;
-  sent_.clear();
-  has_complained_ = false;
-  slow_since_ = {};
-  here_due_ = {};
+  count(what);
   inside_.store(number_, std::memory_order_release);
   const bool is_shared = what.deed == Deed::share || what.deed == Deed::all_share;
   if (!is_one_host_ || is_shared) begin_messages();
   // What is shared has no place of its own; others have to say first where it is.
   if (is_shared) resume_messages();
   return number_;
+}
+
+void Crew::count(const Description& what) {
+  what_ = what;
+  ++number_;
+  whats_[Slot::index(number_)] = what;
+  sent_.clear();
+  has_complained_ = false;
+  slow_since_ = {};
+  here_due_ = {};
 }
 
 // What came already may be of another call than this.
@@ -61,6 +72,9 @@ Result<Slot*> Crew::slot() {
     floor_ = wanted;
   }
   Slot& slot = desk_->slots[Slot::index(number_)];
+  // Who looks at what was there before sees that it is gone.
+  slot.number.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
   slot.what = what_;
   return &slot;
 }
@@ -78,8 +92,28 @@ Result<const Slot*> Crew::peer_slot(Rank peer) {
   MUSTER_TRY_OK(await(peer, slot.number, number_));
   const std::uint64_t number = slot.number.load(std::memory_order_acquire);
   const Description theirs = slot.what;
-  if (theirs == what_ && number == number_) return &slot;
-  return mismatch(peer, theirs, number);
+  if (theirs != what_ || number != number_) return mismatch(peer, theirs, number);
+  if (peers_[peer].seen + 1 != number_) MUSTER_TRY_OK(check_unseen(peer));
+  peers_[peer].seen = number_;
+  return &slot;
+}
+
+// Ranks that all take themselves for the root look at nobody's slot, and nor do those who
+// send to each other's. What they called is still there when they come to look.
+Status Crew::check_unseen(Rank peer) {
+  const std::uint64_t first = number_ < kSlots ? 1 : number_ - kSlots + 1;
+  for (std::uint64_t k = std::max(peers_[peer].seen + 1, first); k < number_; ++k) {
+    const Description& own = whats_[Slot::index(k)];
+    const Slot& other = peers_[peer].desk->slots[Slot::index(k)];
+    if (other.number.load(std::memory_order_acquire) != k) continue;
+    const Description theirs = other.what;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (other.number.load(std::memory_order_relaxed) != k || theirs == own) continue;
+    return Error(Code::invalid,
+                 fmt::format("rank {} called {}, rank {} called {}, as operation {}", called(peer),
+                             describe(theirs), called(rank_), describe(own), k));
+  }
+  return ok();
 }
 
 void Crew::publish(std::uint32_t phase) {

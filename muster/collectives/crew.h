@@ -6,10 +6,12 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,10 +47,17 @@ class Crew {
   // crew has trouble from the start. After Code::timeout, which names the ranks
   // that have not come, it can be called again.
   Status await_ready(const msg::Wait& wait);
-  // Both. If not all come in time, those who do are told not to wait for this member.
+  // The same for ranks that do not all come, or all know that they do not. Of the members of
+  // `parent` each comes unless its call has failed, and it says that it has: then it fails here.
+  // Somebody's loss is no reason not to wait for the others, who may have begun.
+  Status await_members(const Crew& parent, const msg::Wait& wait);
+  // For a newcomer: those who have called grow() come, or leave.
+  Status await_welcomers(const msg::Wait& wait);
+  // start() and await_ready(), or await_welcomers(). If not all come in time, those who do are told
+  // not to wait for this member.
   static Result<std::shared_ptr<Crew>> make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
                                             Seats seats, Rank rank, const Manners& manners,
-                                            const msg::Wait& wait);
+                                            const msg::Wait& wait, bool is_newcomer = false);
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -72,6 +81,11 @@ class Crew {
   // Says what this rank does; the number of the operation. An error if there
   // is trouble already.
   Result<std::uint64_t> begin(const Description& what);
+  // Instead of all this: the call cannot be made on this rank. It counts as an operation, so that
+  // ranks on which all of them were refused go on together; all others hear `why`.
+  void refuse(const Error& why);
+  // Under the baton. Another rank's call was refused that this one is about to make.
+  bool has_refusal_ahead() const;
   // The slot for this operation, once it is free to be written.
   Result<Slot*> slot();
   // Shows the slot.
@@ -93,6 +107,9 @@ class Crew {
   void begin_messages();
   void send(Rank to, Buffer part);
   Result<Buffer> receive(Rank from);
+  // An error if a message of this operation was refused, as one above the link's limit is:
+  // it has been let go, and will not arrive.
+  Status check_sent() const;
   // Until all sends of this operation but the last `but` have been let go.
   Status settle(std::size_t but = 0);
   // The `index`-th message from this rank may be written to `memory` as soon as
@@ -140,6 +157,8 @@ class Crew {
   msg::Wait bounded(const msg::Wait& wait) const {
     return internal::bounded(wait, manners_, loop_);
   }
+  // This rank's call has failed, though not in an operation: the others are told. Gives back why.
+  Error give_up();
   // Ends what is under way.
   void cancel();
   // Tells the others that nothing more will come. Once no thread is inside an operation.
@@ -152,13 +171,16 @@ class Crew {
   void enter_call();
   void leave_call(const Position& position);
   // What was sent and not let go of must not be read any more, nor written what
-  // was to come: the caller gets its memory back. Cuts whoever still holds some.
+  // was to come: the caller gets its memory back. Cuts whoever still holds some when its link
+  // would have been lost by silence.
   void recall();
 
   // Agrees with all other survivors; nothing else works on this crew any more.
   Result<Decision> agree(const Position& position, const msg::Wait& wait);
 
   // Point to point.
+  // Any thread. An error for what is too large for one message.
+  Status check_size(Rank to, std::uint64_t bytes) const;
   Status send_message(Rank to, std::uint32_t tag, const Description& what, Buffer part,
                       const msg::Wait& wait);
   Result<Buffer> receive_message(Rank from, std::uint32_t tag, Description& what,
@@ -173,6 +195,8 @@ class Crew {
   WritableBuffer place(Seat& seat, const Note& note, std::uint64_t size);
   void lose(Seat& seat);
   void room_came(Seat& seat);
+  // What was queued for this seat will not arrive.
+  void message_refused(Seat& seat, const Note& note, const Error& why);
 
  private:
   struct Incoming {
@@ -208,7 +232,9 @@ class Crew {
     Buffer held_desk;
     const Desk* desk = nullptr;           // Null: not of this host.
     bool agrees = false;                  // It has begun to. Under the baton.
+    bool has_told_trouble = false;        // It does no more operations. The same.
     std::uint64_t finished = 0;           // Operations that it is known to have ended.
+    std::uint64_t seen = 0;               // The latest of which its slot was looked at.
     std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.
     // The last operation that it took part in, once it has closed its end.
     std::atomic<std::uint64_t> left_after{UINT64_MAX};
@@ -220,6 +246,14 @@ class Crew {
     bool is_told = false;  // By us, to all.
   };
 
+  // A call that could not be made on another rank, as long as it is not known whether it could
+  // be made here.
+  struct Refusal {
+    Rank from;
+    std::uint64_t number;
+    std::string why;
+  };
+
   Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, Rank rank,
        const Manners& manners);
 
@@ -227,7 +261,9 @@ class Crew {
   Status make_desk();
   void tell_ready();
   void take_what_came_before();
-  bool is_everyone_ready() const;
+  Status await_ready(const msg::Wait& wait, const std::function<bool()>& is_done);
+  bool has_given_up(const Seat& seat) const;
+  std::optional<Rank> absentee(const Crew& parent) const;
   bool is_ready(Rank rank) const;
   std::vector<Rank> unready() const;
   Status read_readies();
@@ -237,6 +273,9 @@ class Crew {
   // In words.
   Rank called(Rank rank) const { return called_.empty() ? rank : called_[rank]; }
   std::vector<Rank> called(std::vector<Rank> ranks) const;
+
+  void count(const Description& what);
+  Status check_unseen(Rank peer);
 
   // Waiting (crew_wait.cpp).
   // A word of `peer`'s.
@@ -267,6 +306,11 @@ class Crew {
   void take_abort(Rank from, const Note& note, const wire::Frame& frame);
   void take_here(Rank from, const Note& note);
   void take_leave(Rank from, const Note& note);
+
+  // Refused calls (crew_refusals.cpp).
+  void tell_refusal(const Error& why);
+  void take_refused(Rank from, const Note& note, const wire::Frame& frame);
+  void judge_refusals(std::uint64_t begun);
   Error departed(Rank peer) const;
 
   // Agreeing (crew_agree.cpp).
@@ -285,9 +329,11 @@ class Crew {
   void take_credit(Rank from, const Note& note);
   void pump(Rank to);
   void pump(Rank to, Stream& stream);
+  void take_refusal(Rank to, const Note& note, const Error& why);
   void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
   void notice_mismatch(Rank from, const Incoming& incoming);
   void drop_incoming();
+  Duration patience_with_holders() const;
 
   // Landing (crew_landing.cpp).
   Status let_land(Rank from, Buffer& part);
@@ -317,6 +363,7 @@ class Crew {
   // Of the thread inside an operation.
   std::uint64_t number_ = 0;
   Description what_;
+  std::array<Description, kSlots> whats_;  // Of the latest operations, as slots are.
   struct Sent {
     std::shared_ptr<std::atomic<bool>> is_back;  // The memory is let go. Null: it was a copy.
     Rank to;
@@ -331,18 +378,24 @@ class Crew {
   bool has_complained_ = false;
 
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
+  // The latest operation of which a message was refused.
+  std::atomic<std::uint64_t> refused_send_{0};
   std::atomic<const Word*> sleeping_on_{nullptr};
   enum class Stage : std::uint8_t { working, getting_ready, agreeing };
   std::atomic<Stage> stage_{Stage::working};
   std::atomic<bool> has_trouble_{false};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> has_departures_{false};  // Somebody has closed its end.
+  std::atomic<bool> has_refusals_{false};    // There are some to be judged.
   std::atomic<bool> is_busy_{true};          // In a call of the user's. Elastic.
   Position idle_position_;                   // Else how far it has come.
 
   // Under the baton.
   std::vector<Rank> called_;
   std::optional<Trouble> trouble_;
+  std::vector<Refusal> refusals_;  // Of others.
+  // The calls that were refused here, and how many ranks have said the same of theirs.
+  std::map<std::uint64_t, Rank> refused_here_;
   Description current_;  // What messages of operation current_number_ have to be.
   std::uint64_t current_number_ = 0;
   std::unique_ptr<Agreement> agreement_;

@@ -21,6 +21,9 @@ bool is_allowed(std::uint64_t unconfirmed, std::uint64_t cost) {
   return unconfirmed < kConfirmAt || unconfirmed + cost <= kAllowance;
 }
 
+// How long it takes at most, where everybody runs, until what was lent is back.
+constexpr Duration kShortly = std::chrono::milliseconds(300);
+
 // Messages of different tags that wait for nobody.
 constexpr std::uint32_t kOperations = 0;
 constexpr std::uint32_t kMessages = 1;
@@ -83,9 +86,37 @@ void Crew::pump(Rank to, Stream& stream) {
     parts.push_back(next.part);
     const Status sent = seat->send(next.note, std::move(parts));
     if (!sent && sent.error().code() == Code::overloaded) return;  // room_came() follows.
+    const Note note = next.note;
     stream.unconfirmed += next.cost;
     stream.out.pop_front();
+    if (!sent) take_refusal(to, note, sent.error());
   }
+}
+
+// The rank at the other end waits for it, and this one's call must not end well.
+void Crew::take_refusal(Rank to, const Note& note, const Error& why) {
+  if (why.code() == Code::unavailable) return;  // Its loss follows, and says more.
+  if (note.kind == NoteKind::data) refused_send_.store(note.number, std::memory_order_release);
+  set_trouble(Error(
+      why.code(), fmt::format("a message to rank {} was refused: {}", called(to), why.message())));
+  tell_trouble();
+}
+
+void Crew::message_refused(Seat& seat, const Note& note, const Error& why) {
+  if (const std::optional<Rank> rank = rank_of(seat)) take_refusal(*rank, note, why);
+}
+
+Status Crew::check_sent() const {
+  if (refused_send_.load(std::memory_order_acquire) != number_) return ok();
+  return trouble_or("a message was refused");
+}
+
+Status Crew::check_size(Rank to, std::uint64_t bytes) const {
+  const loop::Turn turn(loop_);
+  const Seat* const seat = seats_[to].get();
+  if (seat == nullptr || !seat->is_here() || bytes <= seat->link->peer().max_body) return ok();
+  return Error(Code::invalid, fmt::format("a message of {} bytes; rank {} takes at most {}", bytes,
+                                          called(to), seat->link->peer().max_body));
 }
 
 void Crew::room_came(Seat& seat) {
@@ -142,8 +173,18 @@ Result<Buffer> Crew::receive(Rank from) {
   return part;
 }
 
+// A rank that stands still, or waits for a processor, is not lost before its link says so. Where
+// that may take longer than a call, the caller's deadline counts, if it has not passed already.
+Duration Crew::patience_with_holders() const {
+  const CommunicatorOptions& options = fabric_->options();
+  const Duration bound = options.silence + options.beat;
+  if (bound <= manners_.deadline) return bound;
+  const loop::Turn turn(loop_);
+  const bool is_late = trouble_ && trouble_->why.code() == Code::timeout;
+  return is_late ? kShortly : manners_.deadline;
+}
+
 void Crew::recall() {
-  constexpr Duration kPatience = std::chrono::milliseconds(300);
   if (!has_lent()) return;
   {
     const loop::Turn turn(loop_);
@@ -151,7 +192,7 @@ void Crew::recall() {
   }
   // Whoever runs takes what is under way, and drops it.
   const auto is_back = [this] { return !has_lent(); };
-  if (loop_.wait_until(is_back, loop_.now() + kPatience)) return;
+  if (loop_.wait_until(is_back, loop_.now() + patience_with_holders())) return;
   {
     const loop::Turn turn(loop_);
     for (const Sent& sent : sent_) {
@@ -165,7 +206,7 @@ void Crew::recall() {
     }
   }
   // The links go when the baton is given up, and with them what they held.
-  loop_.wait_until(is_back, loop_.now() + kPatience);
+  loop_.wait_until(is_back, loop_.now() + kShortly);
 }
 
 // Nothing reads it any more, and others wait for their memory.

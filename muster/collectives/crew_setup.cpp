@@ -73,14 +73,55 @@ Result<std::shared_ptr<Crew>> Crew::start(std::shared_ptr<Fabric> fabric, std::u
   return crew;
 }
 
+// Whoever is lost once we are ready is a loss to this crew: others may have begun.
 Status Crew::await_ready(const msg::Wait& wait) {
+  return await_ready(wait, [this] { return has_trouble() || unready().empty(); });
+}
+
+Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
+  MUSTER_TRY_OK(await_ready(
+      wait, [&] { return is_cancelled_ || unready().empty() || absentee(parent).has_value(); }));
+  const loop::Turn turn(loop_);
+  const std::optional<Rank> rank = absentee(parent);
+  if (!rank) return ok();
+  if (const std::optional<Error> why = parent.trouble()) return *why;
+  return parent.departed(*parent.rank_of(*seats_[*rank]));
+}
+
+Status Crew::await_welcomers(const msg::Wait& wait) {
+  const auto leaver = [this] {
+    Rank rank = 0;
+    while (rank < size() && !has_left(rank)) ++rank;
+    return rank;
+  };
+  MUSTER_TRY_OK(
+      await_ready(wait, [&] { return is_cancelled_ || unready().empty() || leaver() < size(); }));
+  const loop::Turn turn(loop_);
+  if (leaver() == size()) return ok();
+  return Error(Code::unavailable,
+               fmt::format("{} has left while it was made; join anew", seats_[leaver()]->name));
+}
+
+// A member that has not come, and will not.
+std::optional<Rank> Crew::absentee(const Crew& parent) const {
+  for (const Rank rank : unready()) {
+    if (parent.has_given_up(*seats_[rank])) return rank;
+  }
+  return std::nullopt;
+}
+
+bool Crew::has_given_up(const Seat& seat) const {
+  const std::optional<Rank> rank = rank_of(seat);
+  return rank && (peers_[*rank].has_told_trouble || peers_[*rank].agrees || has_left(*rank));
+}
+
+Status Crew::await_ready(const msg::Wait& wait, const std::function<bool()>& is_done) {
   if (is_made_) return ok();
   stage_ = Stage::getting_ready;
   const msg::Wait until = bounded(wait);
   const TimePoint deadline = until.deadline_from([this] { return loop_.now(); });
   const TimePoint patience =
       manners_.patience == Duration::max() ? kForever : loop_.now() + manners_.patience;
-  const auto is_done = [this] { return is_everyone_ready(); };
   auto waited = msg::internal::wait_for(loop_, until, std::min(deadline, patience), is_done);
   if (waited == msg::internal::Waited::timeout && patience < deadline) {
     complain("make a communicator", waiting_for());
@@ -102,13 +143,13 @@ Status Crew::await_ready(const msg::Wait& wait) {
 
 Result<std::shared_ptr<Crew>> Crew::make(std::shared_ptr<Fabric> fabric, std::uint64_t context,
                                          Seats seats, Rank rank, const Manners& manners,
-                                         const msg::Wait& wait) {
+                                         const msg::Wait& wait, bool is_newcomer) {
   std::shared_ptr<Crew> crew;
   {
     const loop::Turn turn(fabric->loop());
     MUSTER_TRY(crew, start(std::move(fabric), context, std::move(seats), rank, manners));
   }
-  const Status ready = crew->await_ready(wait);
+  const Status ready = is_newcomer ? crew->await_welcomers(wait) : crew->await_ready(wait);
   if (ready) return crew;
   crew->leave();
   return ready.error();
@@ -158,11 +199,6 @@ void Crew::take_what_came_before() {
 bool Crew::is_ready(Rank rank) const {
   const Seat* const seat = seats_[rank].get();
   return seat == nullptr || seat->lost || seat->readies.contains(context_);
-}
-
-bool Crew::is_everyone_ready() const {
-  // Whoever is lost once we are ready is a loss to this crew: others may have begun.
-  return has_trouble() || unready().empty();
 }
 
 std::vector<Rank> Crew::unready() const {

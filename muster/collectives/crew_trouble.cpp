@@ -52,7 +52,10 @@ void Crew::lose(Seat& seat) {
 }
 
 void Crew::set_trouble(Error why, Rank found_by) {
-  if (!trouble_) trouble_ = Trouble{.why = std::move(why), .found_by = found_by};
+  if (!trouble_) {
+    trouble_ = Trouble{.why = std::move(why), .found_by = found_by};
+    fabric_->resume_later();  // Who has lent what waits for its operation wants it back.
+  }
   has_trouble_.store(true, std::memory_order_seq_cst);
   if (inside_.load(std::memory_order_acquire) == 0) drop_incoming();
   wake_own();
@@ -63,9 +66,7 @@ void Crew::tell_trouble() {
   const Note note{.kind = NoteKind::abort,
                   .tag = static_cast<std::uint32_t>(trouble_->why.code()),
                   .context = context_,
-                  .number = number_,
-                  .value = trouble_->found_by,
-                  .what = what_};
+                  .value = trouble_->found_by};
   const Buffer reason =
       Buffer::copy_of(std::string_view(trouble_->why.message()).substr(0, kMaxReason));
   for (const auto& seat : seats_) {
@@ -74,6 +75,12 @@ void Crew::tell_trouble() {
     parts.push_back(reason);
     static_cast<void>(seat->send(note, std::move(parts)));
   }
+}
+
+Error Crew::give_up() {
+  const loop::Turn turn(loop_);
+  if (trouble_) tell_trouble();
+  return trouble_or("");
 }
 
 void Crew::cancel() {
@@ -161,6 +168,7 @@ Error Crew::fail(const Error& why) {
 
 void Crew::take_abort(Rank from, const Note& note, const wire::Frame& frame) {
   if (frame.parts.size() != 1 || frame.parts[0].size() > kMaxReason) return;
+  peers_[from].has_told_trouble = true;
   const auto code = static_cast<Code>(note.tag);
   const bool is_ours = code == Code::invalid || code == Code::timeout || code == Code::unavailable;
   const Rank found_by = note.value < size() ? static_cast<Rank>(note.value) : from;
@@ -188,6 +196,7 @@ bool Crew::take(Seat& seat, const Note& note, wire::Frame& frame) {
     case NoteKind::abort: take_abort(*from, note, frame); break;
     case NoteKind::here: take_here(*from, note); break;
     case NoteKind::leave: take_leave(*from, note); break;
+    case NoteKind::refused: take_refused(*from, note, frame); break;
     case NoteKind::agree: take_agreement(*from, frame); break;
     default: break;
   }

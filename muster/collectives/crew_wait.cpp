@@ -158,6 +158,10 @@ std::string name_missing(std::string_view attempt, const std::vector<Rank>& miss
 Status Crew::check_time() {
   const TimePoint now = loop_.now();
   const Duration waited = now - slow_since_;
+  if (has_refusals_.load(std::memory_order_acquire)) {
+    const loop::Turn turn(loop_);  // What came while the call began.
+    judge_refusals(number_);
+  }
   if (waited >= kHereAfter && now >= here_due_) {
     say_here();
     here_due_ = now + waited;  // Ever more rarely.

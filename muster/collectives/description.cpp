@@ -8,10 +8,10 @@
 namespace muster::collectives {
 namespace {
 
-constexpr std::array<std::string_view, 16> kNames{
+constexpr std::array<std::string_view, 17> kNames{
     "barrier",    "broadcast",      "scatter",    "gather", "reduce",    "all_reduce",
     "all_gather", "reduce_scatter", "all_to_all", "share",  "all_share", "split",
-    "dup",        "grow",           "counts",     "commit"};
+    "dup",        "grow",           "counts",     "commit", "refused"};
 
 std::string_view name_of(Deed deed) {
   const auto number = static_cast<std::size_t>(deed);
@@ -30,6 +30,7 @@ bool has_reduction(Deed deed) {
 }  // namespace
 
 std::string describe(const Description& what) {
+  if (what.deed == Deed::refused) return "what was refused";
   std::string text(name_of(what.deed));
   if ((what.form & Description::kUneven) != 0) text += "_v";
   if (what.deed == Deed::barrier || what.deed > Deed::all_to_all) return text + "()";

@@ -34,8 +34,9 @@ enum class Deed : std::uint8_t {
   split,
   dup,
   grow,
-  counts,  // No more in use.
-  commit,  // Elastic: all have the result.
+  counts,   // No more in use.
+  commit,   // Elastic: all have the result.
+  refused,  // What this rank called cannot be done.
 };
 
 constexpr Deed deed_of(Operation operation) { return static_cast<Deed>(operation); }

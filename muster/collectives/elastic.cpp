@@ -55,6 +55,7 @@ Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
 void CommunicatorCore::count_settled() {
   count_completed();
   ++settled_;
+  refused_.clear();
 }
 
 Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
@@ -114,6 +115,8 @@ Status CommunicatorCore::follow_decision() {
   }
   if (is_closing_) return Error(Code::cancelled, "the communicator was closed on this rank");
   workshop_ = {};
+  // Others may have been in that very call when the crew ended, and make it again.
+  for (const Error& why : refused_) crew_->refuse(why);
   return ok();
 }
 

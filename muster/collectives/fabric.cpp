@@ -228,7 +228,18 @@ void Fabric::bury(std::unique_ptr<net::Link> link) {
   loop_.flush_later(*this);
 }
 
-void Fabric::flush() { doomed_.clear(); }
+void Fabric::resume_later() {
+  wants_resume_ = true;
+  loop_.flush_later(*this);
+}
+
+void Fabric::flush() {
+  doomed_.clear();
+  if (!std::exchange(wants_resume_, false)) return;
+  for (const auto& seat : seats_) {
+    if (seat->link != nullptr) seat->link->resume();
+  }
+}
 
 void Fabric::enlist(Crew& crew) { crews_.emplace(crew.context(), &crew); }
 
@@ -238,6 +249,13 @@ void Fabric::strike_off(Crew& crew) {
 
 void Fabric::room_came(Seat& seat) {
   for (const auto& [context, crew] : crews_) crew->room_came(seat);
+}
+
+void Fabric::message_refused(Seat& seat, const wire::Head& head, const Error& why) {
+  Note note;
+  if (!read_note(head, note)) return;
+  const auto [first, last] = crews_.equal_range(note.context);
+  for (auto one = first; one != last; ++one) one->second->message_refused(seat, note, why);
 }
 
 bool Fabric::is_ready_for(const Seat& seat, const wire::Head& head) const {

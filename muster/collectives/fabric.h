@@ -70,6 +70,8 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void strike_off(Crew& crew);
   Remains& remains() { return remains_; }
 
+  // Large messages that nobody was ready for are looked at again, before the baton is given up.
+  void resume_later();
   // Ends the link to a member, who is lost by that.
   void cut(Seat& seat, const Error& why) { lose(seat, why); }
 
@@ -88,6 +90,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   bool is_ready_for(const Seat& seat, const wire::Head& head) const;
   WritableBuffer place(Seat& seat, const wire::Head& head, std::uint64_t size);
   void room_came(Seat& seat);
+  void message_refused(Seat& seat, const wire::Head& head, const Error& why);
   void seat_closed(Seat& seat, const Error& why);
   void dial(Seat& seat);
 
@@ -137,6 +140,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   bool is_admitted_ = false;
   bool is_founded_ = false;
   bool is_closing_ = false;
+  bool wants_resume_ = false;
 };
 
 }  // namespace muster::collectives::internal

@@ -68,10 +68,11 @@ struct Meeting {
   std::uint64_t context;
   Seats seats;
   Rank rank;
+  bool is_newcomer = false;
 };
 
 Meeting meeting_of(const Fabric& fabric, const Welcome& welcome) {
-  Meeting meeting{welcome.context, {}, fabric.options().rank};
+  Meeting meeting{welcome.context, {}, fabric.options().rank, true};
   for (const Id id : welcome.members) {
     if (id == fabric.id()) meeting.rank = static_cast<Rank>(meeting.seats.size());
     meeting.seats.push_back(id == fabric.id() ? nullptr : fabric.find(id));
@@ -136,7 +137,8 @@ Result<std::shared_ptr<Crew>> meet(const std::shared_ptr<Fabric>& fabric, const 
     return not_in_time(*fabric, waited);
   }
   MUSTER_TRY(std::shared_ptr<Crew> crew,
-             Crew::make(fabric, meeting->context, meeting->seats, meeting->rank, manners, wait));
+             Crew::make(fabric, meeting->context, meeting->seats, meeting->rank, manners, wait,
+                        meeting->is_newcomer));
   const loop::Turn turn(loop);
   fabric->become_founded();
   return crew;

@@ -22,8 +22,9 @@ void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wai
     }
     return std::ranges::all_of(newcomers, [](Id id) { return static_cast<bool>(id); });
   };
-  static_cast<void>(msg::internal::wait_for(fabric_->loop(), wait,
-                                            [&] { return find() || crew_->has_trouble(); }));
+  static_cast<void>(msg::internal::wait_for(fabric_->loop(), wait, [&] {
+    return find() || crew_->has_trouble() || crew_->has_refusal_ahead();
+  }));
 }
 
 void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,

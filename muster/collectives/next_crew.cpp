@@ -21,7 +21,7 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::start_crew(std::uint64_t context
 Result<std::shared_ptr<Crew>> CommunicatorCore::crew_for(std::uint64_t context, Seats seats,
                                                          Rank rank, const msg::Wait& wait) {
   MUSTER_TRY(std::shared_ptr<Crew> crew, start_crew(context, std::move(seats), rank));
-  const Status ready = crew->await_ready(wait);
+  const Status ready = crew->await_members(*crew_, wait);
   const loop::Turn turn(fabric_->loop());
   future_ = nullptr;
   if (ready) return crew;

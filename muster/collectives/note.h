@@ -30,6 +30,7 @@ enum class NoteKind : std::uint8_t {
   welcome = 11,  // You are in `context`; the body names its members.
   leave = 12,    // I go, and this is no accident.
   message = 13,  // Point to point, with `tag`.
+  refused = 14,  // My call was refused; it would have been operation `number`.
 };
 inline constexpr std::uint8_t kNoteVersion = 1;
 // Of `here`: in no operation, but about to agree on who is left.

@@ -13,11 +13,12 @@ namespace internal {
 
 // To all others from `root`, or from everybody.
 Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<Rank> root) {
-  if (root && *root >= size_) {
-    return Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root));
-  }
   return inside([&]() -> Result<std::vector<Buffer>> {
     MUSTER_TRY_OK(catch_up());
+    if (root && *root >= size_) {
+      return refuse(
+          Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root)));
+    }
     if (root) MUSTER_TRY_OK(find(*root));
     Description what;
     what.deed = root ? Deed::share : Deed::all_share;
@@ -35,6 +36,7 @@ Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<R
       if (!part) return crew_->fail(part.error());
       all[alive_[peer]] = *std::move(part);
     }
+    if (const Status sent = crew_->check_sent(); !sent) return crew_->fail(sent.error());
     crew_->end();
     count_completed();
     return all;
@@ -80,6 +82,9 @@ Status Communicator::send(Input data, Rank to, std::uint32_t tag, const msg::Wai
   Description what;
   what.element = data.element;
   what.count = data.count;
+  if (const Status fits = there.first->check_size(there.second, data.bytes()); !fits) {
+    return fits.error().during("send");
+  }
   const std::span bytes(static_cast<const std::byte*>(data.data), data.bytes());
   return there.first->send_message(there.second, tag, what, Buffer::copy_of(bytes), wait);
 }

@@ -123,7 +123,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     MUSTER_TRY_OK(core_->catch_up());
     Crew& crew = core_->crew();
     if (size <= crew.size()) {
-      return Error(Code::invalid, fmt::format("grow: there are {} ranks already", crew.size()));
+      return core_->refuse(
+          Error(Code::invalid, fmt::format("grow: there are {} ranks already", crew.size())));
     }
     loop::Loop& loop = crew.fabric().loop();
     std::vector<Id> newcomers(size - crew.size());
@@ -155,7 +156,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     };
     const auto waited = msg::internal::wait_for(loop, until, are_here);
     if (waited != msg::internal::Waited::done) return msg::internal::why_not(waited, "grow");
-    if (const auto trouble = crew.trouble()) return trouble->during("grow");
+    // Others may have gone on, and wait for this rank.
+    if (crew.has_trouble()) return crew.give_up().during("grow");
     Seats seats = crew.seats();
     for (const Id id : newcomers) {
       const loop::Turn turn(loop);
@@ -164,7 +166,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::grow), core_->completed(),
                                    newcomers.front().high};
     const std::uint64_t context = internal::derive_context(crew.context(), facts);
-    if (crew.rank() == 0) core_->welcome(context, seats, newcomers);
+    // By each: one of them may be gone before it comes to that.
+    core_->welcome(context, seats, newcomers);
     MUSTER_TRY(auto made, core_->crew_for(context, std::move(seats), crew.rank(), until));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
   });

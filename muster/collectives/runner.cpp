@@ -163,6 +163,7 @@ Result<Ground> Runner::see_all() {
 Status Runner::finish_up() {
   if (crew_.own_desk() != nullptr) MUSTER_TRY_OK(crew_.check_unspoilt());
   if (crew_.has_unsettled()) MUSTER_TRY_OK(crew_.settle());
+  MUSTER_TRY_OK(crew_.check_sent());
   if (result_ != call_.result && result_bytes_ > 0)
     collectives::copy(result_, call_.result, result_bytes_);
   return ok();

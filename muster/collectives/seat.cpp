@@ -20,6 +20,9 @@ struct HelloBytes {
 };
 static_assert(std::has_unique_object_representations_v<HelloBytes>);
 
+// Order holds within a lane: data and what announces it share one.
+constexpr net::Lane kLane{.channel = 0, .priority = 1};
+
 }  // namespace
 
 Buffer encode(const Hello& hello) {
@@ -53,8 +56,11 @@ Status Seat::send(const Note& note, wire::Parts parts) {
   wire::Frame frame;
   write_note(note, frame.head);
   frame.parts = std::move(parts);
-  // Order holds within a lane: data and what announces it share one.
-  return link->send(frame, {.channel = 0, .priority = 1});
+  const bool is_told_once = note.kind != NoteKind::data && note.kind != NoteKind::message;
+  Status sent = held_.empty() ? link->send(frame, kLane) : Error(Code::overloaded, "others wait");
+  if (sent || sent.error().code() != Code::overloaded || !is_told_once) return sent;
+  held_.push_back(std::move(frame));
+  return ok();
 }
 
 bool Seat::shares_memory() {
@@ -84,7 +90,18 @@ WritableBuffer Seat::place_body(const wire::Head& head, std::size_t part, std::u
   return part == 0 ? fabric_.place(*this, head, size) : WritableBuffer();
 }
 
-void Seat::on_room() { fabric_.room_came(*this); }
+void Seat::on_room() {
+  while (!held_.empty() && link != nullptr) {
+    const Status sent = link->send(held_.front(), kLane);
+    if (!sent && sent.error().code() == Code::overloaded) return;  // There is more room to come.
+    held_.pop_front();
+  }
+  fabric_.room_came(*this);
+}
+
+void Seat::on_refused(wire::Frame& frame, net::Lane, const Error& why) {
+  fabric_.message_refused(*this, frame.head, why);
+}
 
 void Seat::on_closed(Error why) { fabric_.seat_closed(*this, why); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,7 +66,8 @@ class Seat final : public net::LinkSink {
   bool is_here() const { return link != nullptr && hello.has_value() && !lost; }
   // The loss cannot be a mistake: it said so, or its process is no more.
   bool is_surely_lost() const;
-  // Sends, or says why not.
+  // Sends, or says why not. Numbers may find the link's queue full: then room_came() follows.
+  // All else is said by nobody again, and waits here.
   Status send(const Note& note, wire::Parts parts = {});
   // True if bodies pass by reference: the peer can read memory of ours.
   bool shares_memory();
@@ -76,10 +78,12 @@ class Seat final : public net::LinkSink {
   bool is_ready_for(const wire::Head& head) override;
   WritableBuffer place_body(const wire::Head& head, std::size_t part, std::uint64_t size) override;
   void on_room() override;
+  void on_refused(wire::Frame& frame, net::Lane lane, const Error& why) override;
   void on_closed(Error why) override;
 
   Fabric& fabric_;
   std::optional<bool> shares_memory_;
+  std::deque<wire::Frame> held_;  // What the link had no room for.
 
  public:
   loop::Timer redial;

@@ -168,5 +168,36 @@ TEST(Stuck, AShrinkThatWasLateIsTakenUpAgain) {
   }));
 }
 
+// What is said once is said, however much waits for a rank that stands still.
+TEST(AFullLink, LosesNoGoodbye) {
+  constexpr std::size_t kTwins = 12;  // Of each 8 MiB may be under way.
+  // The last one fills what room is left.
+  const auto size_for = [](std::size_t twin) { return twin + 1 == kTwins ? 0U : 32U << 10; };
+  SimRanks ranks(2, 1, [](CommunicatorOptions& options) { options.silence = 1h; });
+  std::vector<std::unique_ptr<Communicator>> twins[2];
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
+    for (std::size_t i = 0; i < kTwins; ++i) twins[rank].push_back(*all.dup());
+  }));
+  ranks.stop(1);
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator&) {
+    if (rank == 1) return;
+    for (std::size_t i = 0; i < kTwins; ++i) {
+      const std::vector<std::uint8_t> some(size_for(i));
+      while (twins[0][i]->send(some, 1, 0, 1ms)) continue;
+    }
+    twins[0].clear();
+  }));
+  ranks.let_go_on(1);
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator&) {
+    if (rank == 0) return;
+    for (std::size_t i = 0; i < kTwins; ++i) {
+      std::vector<std::uint8_t> came(size_for(i));
+      Status received = ok();
+      while (received) received = twins[1][i]->receive(came, 0);
+      EXPECT_EQ(received.error().code(), Code::unavailable) << received.error().describe();
+    }
+  }));
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -144,6 +144,36 @@ class Rounds {
     if (killed != TimePoint{}) go_on_without(ranks, victim);
   }
 
+  // While the others give up what one has not taken, it stands still, but not for so long that
+  // it is lost.
+  void kill_while_stopped(Rank victim, Rank stopped, std::uint64_t when) const {
+    SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) + " dies and rank " +
+                 std::to_string(stopped) + " stops before event " + std::to_string(when));
+    SimRanks ranks(scenario_.ranks, 1, tweak());
+    TimePoint goes_on = kForever;
+    bool has_died = false;
+    EXPECT_TRUE(ranks.run(
+        [&](Rank rank, Communicator& all) {
+          const Checked checked = run(one_, all);
+          if (!ranks.is_alive(rank)) return;
+          EXPECT_EQ(checked.wrong, "");
+          if (!checked.outcome) expect_named(checked.outcome.error(), victim);
+        },
+        [&](std::uint64_t event) {
+          if (event == when) {
+            ranks.stop(stopped);
+            ranks.kill(victim);
+            has_died = true;
+            goes_on = ranks.now() + 2s;
+          }
+          if (ranks.now() < goes_on) return;
+          ranks.let_go_on(stopped);
+          goes_on = kForever;
+        }));
+    if (goes_on != kForever) ranks.let_go_on(stopped);
+    if (has_died) go_on_without(ranks, victim);
+  }
+
   // Shorter than what is taken for a loss: nothing is to be seen of it.
   void stop(Rank rank, std::uint64_t when) const {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(rank) + " stops before event " +
@@ -222,6 +252,16 @@ TEST(LargeMessages, ThatLandAfterTheirOperationHasFailedCostNoSurvivor) {
   const std::uint64_t events = rounds.events();
   for (std::uint64_t when = events - 20; when < events; ++when) {
     for (Rank victim = 0; victim < 4; ++victim) rounds.kill(victim, when, false);
+  }
+}
+
+TEST(LargeMessages, ThatARankHasNotTakenWhileItStoodStillCostItNothing) {
+  const Rounds rounds({Operation::all_gather, Algorithm::ring, 4, kLargeCount, kLargeSegment});
+  const std::uint64_t events = rounds.events();
+  for (std::uint64_t when = 1; when < events; when += 7) {
+    rounds.kill_while_stopped(when % 4, (when + 1) % 4, when);
+    rounds.kill_while_stopped(when % 4, (when + 3) % 4, when);
+    if (::testing::Test::HasFailure()) return;
   }
 }
 

@@ -66,13 +66,24 @@ bool SimRanks::Member::go_on() {
 
 SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak, bool keeps_transcript)
     : net_(options_with(seed, keeps_transcript)), registry_(net_.loop()) {
-  for (Rank rank = 0; rank < size; ++rank) {
-    auto member = std::make_unique<Member>(*this, fiber_of(rank));
-    member->host = "host_" + std::to_string(rank);
-    member->driver = net_.driver(member->host);
-    members_.push_back(std::move(member));
-  }
+  for (Rank rank = 0; rank < size; ++rank) add_member();
   join_all(tweak);
+}
+
+void SimRanks::add_member() {
+  auto member = std::make_unique<Member>(*this, fiber_of(size()));
+  member->host = "host_" + std::to_string(size());
+  member->driver = net_.driver(member->host);
+  members_.push_back(std::move(member));
+}
+
+void SimRanks::add_newcomer(std::function<void()> work) {
+  add_member();
+  members_.back()->own_work = std::move(work);
+}
+
+Result<std::unique_ptr<Communicator>> SimRanks::join(const msg::Wait& wait) {
+  return Communicator::join(net_.loop(), options(size() - 1, {}), wait);
 }
 
 SimRanks::~SimRanks() {
@@ -110,7 +121,11 @@ void SimRanks::join_all(const Tweak& tweak) {
 bool SimRanks::run(const Body& body, const std::function<void(std::uint64_t)>& before) {
   for (Rank rank = 0; rank < size(); ++rank) {
     if (!is_alive(rank)) continue;
-    members_[rank]->start([this, rank, &body] { body(rank, (*this)[rank]); });
+    if (members_[rank]->own_work) {
+      members_[rank]->start(members_[rank]->own_work);
+    } else {
+      members_[rank]->start([this, rank, &body] { body(rank, (*this)[rank]); });
+    }
   }
   const bool has_ended = run_all(true, before);
   // The dead are far from others by now. What they hold is given back.

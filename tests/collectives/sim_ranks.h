@@ -44,6 +44,11 @@ class SimRanks {
   // than an hour of virtual time.
   [[nodiscard]] bool run(const Body& body, const std::function<void(std::uint64_t)>& before = {});
 
+  // One more host, on which nobody has joined: from now on run() calls `work` there.
+  void add_newcomer(std::function<void()> work);
+  // As the newcomer that was added.
+  Result<std::unique_ptr<Communicator>> join(const msg::Wait& wait);
+
   // Its process dies: at once and with all that it had not delivered. Quietly:
   // the whole host, and nobody is told.
   void kill(Rank rank, bool quietly = false);
@@ -67,6 +72,7 @@ class SimRanks {
     std::string host;
     std::unique_ptr<net::Driver> driver;
     std::unique_ptr<Communicator> communicator;
+    std::function<void()> own_work;  // Of a newcomer.
     bool is_alive = true;
 
    private:
@@ -78,6 +84,7 @@ class SimRanks {
     TimePoint deadline_{};
   };
 
+  void add_member();
   CommunicatorOptions options(Rank rank, const Tweak& tweak);
   void join_all(const Tweak& tweak);
   // Runs those whose life is `is_alive`; false if they have to wait still.

@@ -1,0 +1,115 @@
+// A member dies before each event while others take in a newcomer, or make a twin.
+//
+// Either all who are left have the new communicator, and shrink that, or none of them has, and
+// they shrink the old one. Nobody waits for a deadline to know.
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/sim_ranks.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Rank kSize = 3;
+constexpr std::uint64_t kNever = UINT64_MAX;
+
+using Made = std::unique_ptr<Communicator>;
+using Making = std::function<Result<Made>(Communicator&)>;
+
+class Run {
+ public:
+  Run(Making making, bool has_newcomer)
+      : making_(std::move(making)), ranks_(kSize, 1), made_(kSize + 1) {
+    if (has_newcomer) ranks_.add_newcomer([this] { come(); });
+  }
+
+  // True if there was such an event.
+  bool kill(Rank victim, std::uint64_t when) {
+    EXPECT_TRUE(ranks_.run(
+        [&](Rank rank, Communicator& all) {
+          Result<Made> made = making_(all);
+          if (!ranks_.is_alive(rank)) return;
+          expect_soon();
+          if (made) made_[rank] = *std::move(made);
+        },
+        [&](std::uint64_t event) {
+          if (event != when) return;
+          killed_ = ranks_.now();
+          ranks_.kill(victim);
+        }));
+    return killed_ != TimePoint{};
+  }
+
+  void expect_all_have_it() {
+    for (Rank rank = 0; rank < ranks_.size(); ++rank) EXPECT_NE(made_[rank], nullptr) << rank;
+  }
+
+  void go_on_without(Rank victim) {
+    const Rank other = victim == 0 ? 1 : 0;
+    for (Rank rank = 0; rank < kSize; ++rank) {
+      if (rank == victim) continue;
+      EXPECT_EQ(made_[rank] == nullptr, made_[other] == nullptr) << rank;
+    }
+    EXPECT_TRUE(ranks_.run([&](Rank rank, Communicator& all) {
+      shrink(made_[rank] != nullptr ? *made_[rank] : all);
+    }));
+  }
+
+ private:
+  void expect_soon() const {
+    if (killed_ == TimePoint{}) return;
+    EXPECT_LE(ranks_.now() - killed_, 2s);
+  }
+
+  // Once it has joined, it does as the others do.
+  void come() {
+    if (made_.back() != nullptr) return shrink(*made_.back());
+    if (has_come_) return;
+    has_come_ = true;
+    Result<Made> made = ranks_.join(5s);
+    if (made) made_.back() = *std::move(made);
+  }
+
+  // A newcomer may be alone in what those who took it in have left.
+  void shrink(Communicator& left) {
+    EXPECT_FALSE(left.barrier());
+    auto again = left.shrink(10s);
+    if (&left == made_.back().get() && !again) return;
+    ASSERT_TRUE(again) << again.error().describe();
+    EXPECT_TRUE((*again)->barrier());
+  }
+
+  Making making_;
+  SimRanks ranks_;
+  std::vector<Made> made_;
+  TimePoint killed_{};
+  bool has_come_ = false;
+};
+
+void kill_at_each_event(const Making& making, bool has_newcomer) {
+  Run peace(making, has_newcomer);
+  ASSERT_FALSE(peace.kill(0, kNever));
+  if (has_newcomer) peace.expect_all_have_it();
+  for (Rank victim = 0; victim < kSize; ++victim) {
+    for (std::uint64_t when = 0;; ++when) {
+      SCOPED_TRACE("rank " + std::to_string(victim) + " before event " + std::to_string(when));
+      Run run(making, has_newcomer);
+      if (!run.kill(victim, when)) break;
+      run.go_on_without(victim);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(Growing, EndsAlikeOnAllWhoAreLeftWheneverAMemberDies) {
+  kill_at_each_event([](Communicator& all) { return all.grow(kSize + 1); }, true);
+}
+
+TEST(ATwin, IsHadByAllWhoAreLeftOrByNoneWheneverAMemberDies) {
+  kill_at_each_event([](Communicator& all) { return all.dup(); }, false);
+}
+
+}  // namespace
+}  // namespace muster::tests

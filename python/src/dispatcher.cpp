@@ -105,11 +105,10 @@ class PyDispatcher {
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(const Callback& kept, std::vector<msg::Message> messages) {
     const Locked locked;
-    const Stays stays;
     const nb::object handler = nb::borrow(kept.get());
     if (!handler.is_valid()) return std::optional<wire::Value>();
     try {
-      const nb::object said = handler(decode_all(messages));
+      const nb::object said = python::call(handler, decode_all(messages));
       if (said.is_none()) return std::optional<wire::Value>();
       answer(messages, said);
     } catch (nb::python_error& raised) {

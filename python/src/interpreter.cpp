@@ -123,8 +123,8 @@ void sleep_if_closing() {
   for (;;) pause();
 }
 
-Stays::~Stays() {
-  // Only a thread that is being unwound comes here without the lock.
+void stay_if_ended() {
+  // Whoever has let the lock go by itself would not get it back either.
   while (is_finalizing() && PyGILState_Check() == 0 && must_sleep()) pause();
 }
 

@@ -44,7 +44,7 @@ void tell(const Callback& listener, const msg::ProxyEvent& event) {
   const nb::object callable = nb::borrow(listener.get());
   if (!callable.is_valid()) return;
   try {
-    callable(describe(event));
+    call(callable, describe(event));
   } catch (nb::python_error& raised) {
     if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
     raised.restore();

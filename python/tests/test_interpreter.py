@@ -174,6 +174,23 @@ def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
     assert done.stdout == "over\n"
 
 
+def test_the_interpreter_ends_while_a_thread_is_told_of_an_event(group: str) -> None:
+    program = """
+        import sys, threading, time, muster
+        is_told = threading.Event()
+        def listen(event):
+            is_told.set()
+            while True:
+                time.sleep(0.001)
+        one = muster.Proxy(sys.argv[1], "one", "one", on_event=listen)
+        two = muster.Proxy(sys.argv[1], "two", expected=["one"])
+        threading.Thread(target=one.receive_once, daemon=True).start()
+        is_told.wait()
+        print("over")
+        """
+    check(run(program, group), "over")
+
+
 def test_the_interpreter_ends_while_threads_are_joining(group: str, tmp_path: Path) -> None:
     program = """
         import sys, threading, muster

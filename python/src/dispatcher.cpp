@@ -105,6 +105,7 @@ class PyDispatcher {
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(const Callback& kept, std::vector<msg::Message> messages) {
     const Locked locked;
+    take_signal();
     const nb::object handler = nb::borrow(kept.get());
     if (!handler.is_valid()) return std::optional<wire::Value>();
     try {
@@ -161,6 +162,7 @@ class PyDispatcher {
 
   void tell(const msg::HandlerFailure& failure) {
     const Locked locked;
+    take_signal();
     if (raised_) return;
     try {
       if (report_.is_none()) {
@@ -177,6 +179,13 @@ class PyDispatcher {
       raised.restore();
       PyErr_WriteUnraisable(report_.ptr());
     }
+  }
+
+  // What a signal's handler raised while the library told a peer something.
+  void take_signal() {
+    if (PyErr_Occurred() == nullptr) return;
+    nb::python_error raised;
+    end_by(raised);
   }
 
   // launch() raises it.

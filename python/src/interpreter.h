@@ -93,7 +93,7 @@ bool is_exit(const nb::python_error& raised);
 // Needs the lock.
 void raise_in_main_thread(nb::python_error raised);
 
-// After a call that ended with Code::cancelled: raises what its signal raised, if any.
+// After a call that waited: raises what a signal's handler raised in it, if any.
 void raise_signal();
 
 void watch_forks();

@@ -41,6 +41,7 @@ nb::object describe(const msg::ProxyEvent& event) {
 // Called by whoever is inside a call of the proxy. Its errors are nobody's, but for exits.
 void tell(const Callback& listener, const msg::ProxyEvent& event) {
   const Locked locked;
+  const nb::error_scope aside;  // A signal that the call is about to raise.
   const nb::object callable = nb::borrow(listener.get());
   if (!callable.is_valid()) return;
   try {

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -72,3 +77,85 @@ def test_an_exit_leaves_a_listener_of_events(
         join("two", "two", expected=[proxy.name])
         while True:
             proxy.receive_once(PATIENCE)
+
+
+Interrupt = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def interrupt() -> Iterator[Interrupt]:
+    """Ctrl-C soon, while a call waits, after something else that happens in the same moment."""
+    earlier = signal.getsignal(signal.SIGINT)
+
+    def soon(first: Callable[[], object]) -> None:
+        def on_signal(*_: object) -> None:
+            first()
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, on_signal)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    yield soon
+    signal.signal(signal.SIGINT, earlier)
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+
+
+def test_ctrl_c_is_raised_though_an_event_is_told_first(join: Join, interrupt: Interrupt) -> None:
+    told: list[str] = []
+    a = join("one", "a", on_event=lambda event: told.append(event.kind))
+    b = join("two", "b", expected=["a"])
+    a.wait_for_peers(["b"], PATIENCE)
+
+    def leave() -> None:
+        b.leave(PATIENCE)
+        until(lambda: (peer := a.peer("b")) and peer.presence == "left")
+
+    interrupt(leave)
+    with pytest.raises(KeyboardInterrupt):
+        a.receive_once(PATIENCE)
+    assert told == ["joined", "left"]
+
+
+def test_ctrl_c_is_raised_though_what_was_waited_for_is_there(
+    join: Join, interrupt: Interrupt
+) -> None:
+    a = join("one", "a")
+
+    def come() -> None:
+        join("two", "b", expected=["a"])
+        until(lambda: a.has_peers(["b"]))
+
+    interrupt(come)
+    with pytest.raises(KeyboardInterrupt):
+        a.wait_for_peers(["b"], PATIENCE)
+
+
+def fill(sender: Proxy, receiver: str) -> None:
+    """Until there is no room for the smallest message either."""
+    for body in (bytes(1000), None):
+        with pytest.raises(muster.OverloadedError):
+            while True:
+                sender.isend("filling", receiver, body, NOTE)
+
+
+def test_ctrl_c_ends_a_launch_that_cannot_tell_of_a_failure(
+    join: Join, interrupt: Interrupt
+) -> None:
+    worker = join("worker", "worker", max_queued=1000)
+    master = join("master", "master", expected=["worker"], max_waiting=1000)
+    worker.wait_for_peers(["master"], PATIENCE)
+
+    def fail(local: object, proxy: Proxy, messages: object) -> None:
+        fill(proxy, "master")
+        interrupt(lambda: None)
+        raise ValueError
+
+    master.isend("task", "worker")
+    component: Any = muster.dist(worker, {"task": fail}, report=lambda *_: None)(object)()
+    with pytest.raises(KeyboardInterrupt):
+        component.launch(timeout=PATIENCE / 3)

@@ -253,12 +253,15 @@ class Proxy(_core.Proxy):
 
     @property
     def peers(self) -> list[PeerInfo]:
-        """Who is there, in the order of their names: ``here``, or ``connecting``."""
+        """Who is there, in the order of their names: ``here``, or ``connecting``.
+
+        Nobody, once this proxy is over.
+        """
         return [PeerInfo(**info) for info in self._peers()]
 
     def peer(self, name: str) -> PeerInfo | None:
         """One of those who are there or, for as long as it is remembered, were: ``lost``,
-        ``left``. None if nobody has heard of it."""
+        ``left``. None if nobody has heard of it. Once this proxy is over, as it was known last."""
         info = self._peer(name)
         return None if info is None else PeerInfo(**info)
 

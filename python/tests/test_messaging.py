@@ -310,6 +310,18 @@ def test_peers_are_those_who_are_there(join: Join) -> None:
     assert a.peers == [] and a.peer_names("other") == []
 
 
+def test_nobody_is_there_for_who_has_left(join: Join) -> None:
+    a, b = join("one", "a"), join("other", "b")
+    a.wait_for_peers(["b"], PATIENCE)
+    a.leave(PATIENCE)
+    assert a.peers == [] and a.peer_names("other") == [] and not a.has_peers(["b"])
+    with pytest.raises(muster.CancelledError, match="has left"):
+        a.wait_for_peers(["b"], PATIENCE)
+    known = a.peer("b")
+    assert known is not None and known.name == "b"
+    assert b.ended is None
+
+
 def test_events_are_told_to_who_asked(group: str) -> None:
     told: list[str] = []
     with (

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import PATIENCE, Join
+from crowded import crowded
 
 import muster
 from muster import Proxy, SessionType
@@ -135,27 +136,21 @@ def test_ctrl_c_is_raised_though_what_was_waited_for_is_there(
         a.wait_for_peers(["b"], PATIENCE)
 
 
-def fill(sender: Proxy, receiver: str) -> None:
-    """Until there is no room for the smallest message either."""
-    for body in (bytes(1000), None):
-        with pytest.raises(muster.OverloadedError):
-            while True:
-                sender.isend("filling", receiver, body, NOTE)
-
-
 def test_ctrl_c_ends_a_launch_that_cannot_tell_of_a_failure(
     join: Join, interrupt: Interrupt
 ) -> None:
-    worker = join("worker", "worker", max_queued=1000)
-    master = join("master", "master", expected=["worker"], max_waiting=1000)
-    worker.wait_for_peers(["master"], PATIENCE)
+    a, b, _ = crowded(join)
+    begin = time.monotonic()
+    told: list[float] = []
 
-    def fail(local: object, proxy: Proxy, messages: object) -> None:
-        fill(proxy, "master")
+    def on_task(local: object, proxy: Proxy, messages: object) -> None:
         interrupt(lambda: None)
         raise ValueError
 
-    master.isend("task", "worker")
-    component: Any = muster.dist(worker, {"task": fail}, report=lambda *_: None)(object)()
+    def report(*_: object) -> None:
+        told.append(time.monotonic() - begin)
+
+    component: Any = muster.dist(a, {"task": on_task}, report=report)(object)()
+    b.isend("task", "a")
     with pytest.raises(KeyboardInterrupt):
         component.launch(timeout=PATIENCE / 3)

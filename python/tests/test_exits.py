@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -154,3 +155,25 @@ def test_ctrl_c_ends_a_launch_that_cannot_tell_of_a_failure(
     b.isend("task", "a")
     with pytest.raises(KeyboardInterrupt):
         component.launch(timeout=PATIENCE / 3)
+
+
+def test_ctrl_c_ends_a_launch_whose_pool_is_never_idle(join: Join) -> None:
+    worker = join("worker", "worker")
+    master = join("master", "master", expected=["worker"])
+    worker.wait_for_peers(["master"], PATIENCE)
+    handled = itertools.count(1)
+    many = 50_000  # It is asked for 20 times per second.
+
+    def go_on(local: object, proxy: Proxy, messages: object) -> None:
+        number = next(handled)
+        if number == 100:
+            os.kill(os.getpid(), signal.SIGINT)
+        if number < many:
+            master.isend("go_on", "worker", None, NOTE)
+
+    for _ in range(4):
+        master.isend("go_on", "worker", None, NOTE)
+    component: Any = muster.dist(worker, {"go_on": go_on}, pool=2)(object)()
+    with pytest.raises(KeyboardInterrupt):
+        component.launch(timeout=PATIENCE)
+    assert next(handled) < many

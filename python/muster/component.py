@@ -48,12 +48,16 @@ class Distributed(Generic[T]):
     def launch(self, timeout: float | None = None) -> None:
         """Receives messages and calls handlers until :meth:`stop`, or ``timeout`` seconds are over.
 
-        Raises :class:`muster.TimedOutError` then, and whatever ends the proxy.
+        Raises :class:`muster.TimedOutError` then, after which it may be called again, and whatever
+        ends the proxy; :class:`muster.InvalidError` if an earlier one was stopped, or still runs.
         """
         self._muster_dispatcher.launch(timeout)
 
     def stop(self) -> None:
-        """Ends :meth:`launch`: no handler is begun any more. Any thread, handlers too."""
+        """Ends :meth:`launch`: no handler is begun any more, now and for good.
+
+        Any thread, handlers too. Called before ``launch()``, it has that return at once.
+        """
         self._muster_dispatcher.stop()
 
     @property

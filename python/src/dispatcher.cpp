@@ -28,6 +28,17 @@ bool is_stop(const nb::python_error& raised) {
   return PyErr_GivenExceptionMatches(raised.type().ptr(), stop.ptr()) != 0;
 }
 
+class Running {
+ public:
+  explicit Running(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Running() { flag_ = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 class PyDispatcher {
  public:
   PyDispatcher(nb::object proxy, std::size_t pool, bool stops_on_error, nb::object report)
@@ -67,14 +78,17 @@ class PyDispatcher {
   }
 
   void launch(nb::handle timeout) {
+    check_may_launch();
     exit_ = std::stop_source();
     const msg::Wait wait = to_wait(timeout);
     loop::Loop& loop = handle().live().loop();
+    const Running running(is_running_);
     const Status ended = [&] {
       const Inside inside(handle());
       const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
       return dispatcher_->launch(msg::Wait(deadline, exit_.get_token()).asking(wait.check()));
     }();
+    was_stopped_ = ended && is_stopped();
     if (raised_) std::exchange(raised_, std::nullopt)->restore();
     raise_signal();
     unwrap_ok(ended);
@@ -101,6 +115,16 @@ class PyDispatcher {
 
  private:
   ProxyHandle& handle() const { return handle_; }
+
+  void check_may_launch() const {
+    if (is_running_) {
+      raise(Error(Code::invalid, "launch: it runs already; a handler need only return"));
+    }
+    if (was_stopped_) {
+      raise(Error(Code::invalid,
+                  "launch: it was stopped, which is for good; make another of its class"));
+    }
+  }
 
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(const Callback& kept, std::vector<msg::Message> messages) {
@@ -199,8 +223,11 @@ class PyDispatcher {
   nb::object report_;
   std::map<msg::EventId, std::shared_ptr<Callback>> handlers_;
   std::unique_ptr<msg::EventDispatcher> dispatcher_;
+  // Of the launch() that runs, guarded by the lock.
+  bool is_running_ = false;
   std::stop_source exit_;
   std::optional<nb::python_error> raised_;
+  bool was_stopped_ = false;  // And launch() has returned by that.
 };
 
 }  // namespace

@@ -177,3 +177,21 @@ def test_ctrl_c_ends_a_launch_whose_pool_is_never_idle(join: Join) -> None:
     with pytest.raises(KeyboardInterrupt):
         component.launch(timeout=PATIENCE)
     assert next(handled) < many
+
+
+def test_an_exit_leaves_a_handler_that_has_tried_to_launch(join: Join) -> None:
+    worker = join("worker", "worker")
+    master = join("master", "master", expected=["worker"])
+    worker.wait_for_peers(["master"], PATIENCE)
+
+    def on_task(local: object, proxy: Proxy, messages: object) -> None:
+        with pytest.raises(muster.InvalidError, match="runs already"):
+            component.launch()
+        raise SystemExit
+
+    component: Any = muster.dist(worker, {"task": on_task}, report=lambda *_: None)(object)()
+    master.isend("task", "worker")
+    begin = time.monotonic()
+    with pytest.raises(SystemExit):
+        component.launch(timeout=PATIENCE)
+    assert time.monotonic() - begin < PATIENCE / 2

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
-from muster.errors import Error, InvalidError, TimedOutError
+from muster.errors import Error, InvalidError
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
@@ -186,7 +186,7 @@ class Proxy(_core.Proxy):
     ) -> None:
         try:
             self.leave(timeout=5)
-        except TimedOutError:
+        except Error:  # What ended the block goes first, as sys.exit() of a child that was forked.
             if raised is None:
                 raise
 

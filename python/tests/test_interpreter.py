@@ -352,6 +352,33 @@ def test_a_child_that_was_forked_may_end_as_any_program_does(group: str) -> None
     assert done.stdout == "7\n"
 
 
+def test_a_child_may_end_inside_the_block_of_its_parents_proxy(group: str) -> None:
+    program = """
+        import os, sys, muster
+        with muster.Proxy(sys.argv[1], "one") as proxy:
+            pid = os.fork()
+            if pid == 0:
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), proxy.is_joined)
+        """
+    check(run(program, group), "7 True")
+
+
+def test_a_parents_proxy_makes_no_communicator_in_a_child(join: Join) -> None:
+    proxy = join("one", "a")
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        signal.alarm(int(PATIENCE))
+        try:
+            muster.Communicator.over(proxy, "alone", ["a"])
+        except muster.InvalidError:
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
 def test_importing_costs_little_and_starts_nothing() -> None:
     program = """
         import os, sys, time

@@ -67,6 +67,28 @@ def test_an_exit_leaves_a_body_that_is_read(join: Join, what: type[BaseException
     assert message is not None and message.body == "next"
 
 
+class RaisesWhenHashed:
+    what: type[BaseException] | None = None
+
+    def __hash__(self) -> int:
+        if self.what is not None:
+            raise self.what("while it was hashed")
+        return 0
+
+
+@pytest.mark.parametrize("what", EXITS)
+def test_an_exit_leaves_a_key_that_is_read(
+    join: Join, what: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = join("one", "a")
+    b = join("two", "b", expected=["a"], accepts_pickles=True)
+    a.wait_for_peers(["b"], PATIENCE)
+    a.isend("x", "b", {RaisesWhenHashed(): 1}, NOTE)
+    monkeypatch.setattr(RaisesWhenHashed, "what", what)
+    with pytest.raises(what, match="hashed"):
+        b.receive_once(PATIENCE)
+
+
 @pytest.mark.parametrize("what", EXITS)
 def test_an_exit_leaves_a_listener_of_events(
     group: str, join: Join, what: type[BaseException]

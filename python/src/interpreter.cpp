@@ -79,9 +79,12 @@ void forked() {
 
 }  // namespace
 
-Unlocked::~Unlocked() {
+Unlocked::~Unlocked() noexcept(false) {
   while (must_sleep()) pause();
-  PyEval_RestoreThread(state_);
+  {
+    const Stays stays;  // The interpreter may end while this thread waits for the lock.
+    PyEval_RestoreThread(state_);
+  }
   if (graveyard().is_used.load(std::memory_order_relaxed)) empty_graveyard();
 }
 

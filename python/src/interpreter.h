@@ -22,7 +22,7 @@ namespace muster::python {
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
-  ~Unlocked();
+  ~Unlocked() noexcept(false);  // Never throws; a thread may be ended in it.
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 

@@ -170,6 +170,7 @@ nb::dict counters(const ProxyHandle& self) {
 }  // namespace
 
 ProxyHandle::~ProxyHandle() {
+  sleep_if_closing();  // Whoever ends the interpreter is leaving all groups, this one's too.
   remove_proxy(*this);
   let_go();  // Others may keep the proxy until it has said goodbye to all.
 }

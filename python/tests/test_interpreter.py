@@ -191,6 +191,42 @@ def test_the_interpreter_ends_while_a_thread_is_told_of_an_event(group: str) -> 
     check(run(program, group), "over")
 
 
+def test_the_interpreter_ends_while_threads_want_its_lock_back(group: str) -> None:
+    program = """
+        import sys, threading, muster, numpy as np
+        alone = muster.Communicator(sys.argv[1], 0, 1)
+        begun = threading.Semaphore(0)
+        def reduce():
+            ones = np.ones(1000)
+            while True:
+                alone.all_reduce(ones)
+                begun.release()
+        for _ in range(8):
+            threading.Thread(target=reduce, daemon=True).start()
+        for _ in range(100):
+            begun.acquire()
+        print("over")
+        """
+    for _ in range(5):  # Not every end comes while one of them waits.
+        check(run(program, group), "over")
+
+
+def test_the_interpreter_ends_while_a_thread_drops_proxies(group: str) -> None:
+    program = """
+        import atexit, sys, threading, muster
+        proxies = [muster.Proxy(sys.argv[1], "many", waits=False) for _ in range(40)]
+        is_ending = threading.Event()
+        def drop():
+            is_ending.wait()
+            while proxies:
+                proxies.pop()
+        threading.Thread(target=drop, daemon=True).start()
+        atexit.register(is_ending.set)
+        print("over")
+        """
+    check(run(program, group), "over")
+
+
 def test_the_interpreter_ends_while_threads_are_joining(group: str, tmp_path: Path) -> None:
     program = """
         import sys, threading, muster

@@ -68,10 +68,18 @@ class WatchedLearner(Learner):
         return super().is_done() and self.crew.has_returned
 
 
-def watch(learner: WatchedLearner, proxy: Proxy, display: Display, done: threading.Event) -> None:
-    while not done.wait(0.2):
-        learner.crew.look(proxy.peer_names("worker"), learner.progress)
-        display.show()
+def watch(
+    learner: muster.Distributed[WatchedLearner],
+    proxy: Proxy,
+    display: Display,
+    done: threading.Event,
+) -> None:
+    try:
+        while not done.wait(0.2):
+            learner.crew.look(proxy.peer_names("worker"), learner.progress)
+            display.show()
+    finally:
+        learner.stop()  # If nobody reads any more, nobody brings the worker back either.
 
 
 def train(workers: int, seconds: float, interval: float) -> Progress:

@@ -1,6 +1,7 @@
 """Shows a training run while it goes on: a block that is drawn over and over on a
 terminal, plain lines anywhere else."""
 
+import shutil
 import time
 from typing import TextIO
 
@@ -40,7 +41,8 @@ class Display:
 
     def _draw(self, lines: list[str]) -> None:
         up = f"\x1b[{self.drawn}F" if self.drawn else ""
-        self.stream.write(up + "".join(f"{text}\x1b[K\n" for text in lines))
+        room = shutil.get_terminal_size().columns - 1  # What wraps would be more lines.
+        self.stream.write(up + "".join(f"{text[:room]}\x1b[K\n" for text in lines))
         self.stream.flush()
         self.drawn = len(lines)
 

@@ -62,9 +62,16 @@ Status EventDispatcher::launch(const Wait& wait) {
 }
 
 Status EventDispatcher::run(const Wait& wait, TimePoint deadline) {
+  TimePoint asked = proxy_.loop().now();
   for (;;) {
     MUSTER_TRY_OK(handle_due(wait));
     MUSTER_TRY_OK(step(wait, deadline));
+    // Where messages come without a pause no single wait lasts long enough to ask.
+    if (wait.check() == nullptr) continue;
+    const TimePoint now = proxy_.loop().now();
+    if (now - asked < Wait::kCheckEvery) continue;
+    if (wait.check()()) return internal::why_not(internal::Waited::cancelled, "launch");
+    asked = now;
   }
 }
 

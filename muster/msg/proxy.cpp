@@ -102,6 +102,7 @@ std::vector<PeerInfo> Proxy::peers() const {
   std::vector<PeerInfo> infos;
   if (!core_->is_this_process()) return infos;
   const Turn turn(core_->loop());
+  if (core_->end()) return infos;
   for (const PeerId id : core_->peers().select(Audience::all())) {
     infos.push_back(core_->describe(*core_->peers().find(id)));
   }
@@ -136,15 +137,15 @@ Status Proxy::wait_for_peers(const std::vector<Expected>& expected, const Wait& 
   const Waited waited =
       attend(wait, deadline, [&] { return core_->end() || core_->has(expected); });
   const Turn turn(core_->loop());
-  if (core_->has(expected)) return ok();
   if (core_->end()) return *core_->end();
+  if (core_->has(expected)) return ok();
   return internal::why_not(waited, fmt::format("wait for {}", core_->missing_of(expected)));
 }
 
 bool Proxy::has_peers(const std::vector<Expected>& expected) const {
   if (!core_->is_this_process()) return false;
   const Turn turn(core_->loop());
-  return core_->has(expected);
+  return !core_->end() && core_->has(expected);
 }
 
 Result<WritableBuffer> Proxy::allocate(std::size_t size) {

@@ -126,7 +126,8 @@ class Proxy {
   // kExitJob if on_too_few ended it, kExitForGood if another bears its name now.
   int exit_code() const;
 
-  // Who is there, here or connecting, in the order of names; the last two also with who was.
+  // Who is there, here or connecting, in the order of names: nobody once this is over. The last
+  // two also have who was, as it was known last.
   std::vector<PeerInfo> peers() const;  // report() has those who are lost or have left, too.
   std::vector<std::string> peer_names(std::string_view type) const;  // Who is here.
   std::optional<PeerInfo> peer(std::string_view name) const;

@@ -20,6 +20,7 @@ Event = str | _core.EventCondition | tuple[Any, ...]
 #: returns, unless that is None, answers each task among them that it has not answered itself.
 Handler = Callable[[Any, Proxy, list[_core.Message]], Any]
 
+_MOST_THREADS = 1024
 _OWN = ("_muster_local", "_muster_proxy", "_muster_dispatcher")
 #: What a component has besides the attributes of the class that was decorated.
 _GIVEN = ("is_partial", "launch", "local_instance", "proxy", "stop")
@@ -48,12 +49,16 @@ class Distributed(Generic[T]):
     def launch(self, timeout: float | None = None) -> None:
         """Receives messages and calls handlers until :meth:`stop`, or ``timeout`` seconds are over.
 
-        Raises :class:`muster.TimedOutError` then, and whatever ends the proxy.
+        Raises :class:`muster.TimedOutError` then, after which it may be called again, and whatever
+        ends the proxy; :class:`muster.InvalidError` if an earlier one was stopped, or still runs.
         """
         self._muster_dispatcher.launch(timeout)
 
     def stop(self) -> None:
-        """Ends :meth:`launch`: no handler is begun any more. Any thread, handlers too."""
+        """Ends :meth:`launch`: no handler is begun any more, now and for good.
+
+        Any thread, handlers too. Called before ``launch()``, it has that return at once.
+        """
         self._muster_dispatcher.stop()
 
     @property
@@ -206,7 +211,7 @@ def dist(
     Args:
         proxy: Whose messages they are.
         handlers: What to wait for, and what to call then, one at a time, by ``launch()``.
-        pool: So many threads of its own call handlers, side by side.
+        pool: So many threads of its own call handlers, side by side; 1024 at most.
         stops_on_error: ``launch()`` raises :class:`muster.FailedError` with what a handler raised.
             Else that is logged, and it goes on.
         report: Called with the event's number, what went wrong and the messages, instead.
@@ -214,6 +219,8 @@ def dist(
     Raises:
         muster.InvalidError: A condition cannot be, and it says where and why; or a handler.
     """
+    if not 0 <= pool <= _MOST_THREADS:
+        raise InvalidError(f"pool is a number of threads, from 0 to {_MOST_THREADS}: {pool}")
     conditions = [(_core.EventCondition(event), handler) for event, handler in handlers.items()]
     for condition, handler in conditions:
         if not callable(handler):

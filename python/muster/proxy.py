@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from muster import _core
 from muster._core import Id, Message
 from muster._replies import PeerInfo, ProxyEvent, Replies
-from muster.errors import Error, InvalidError, TimedOutError
+from muster.errors import Error, InvalidError
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # noqa: UP035 (typing has it since Python 3.11)
@@ -186,7 +186,7 @@ class Proxy(_core.Proxy):
     ) -> None:
         try:
             self.leave(timeout=5)
-        except TimedOutError:
+        except Error:  # What ended the block goes first, as sys.exit() of a child that was forked.
             if raised is None:
                 raise
 
@@ -253,12 +253,15 @@ class Proxy(_core.Proxy):
 
     @property
     def peers(self) -> list[PeerInfo]:
-        """Who is there, in the order of their names: ``here``, or ``connecting``."""
+        """Who is there, in the order of their names: ``here``, or ``connecting``.
+
+        Nobody, once this proxy is over.
+        """
         return [PeerInfo(**info) for info in self._peers()]
 
     def peer(self, name: str) -> PeerInfo | None:
         """One of those who are there or, for as long as it is remembered, were: ``lost``,
-        ``left``. None if nobody has heard of it."""
+        ``left``. None if nobody has heard of it. Once this proxy is over, as it was known last."""
         info = self._peer(name)
         return None if info is None else PeerInfo(**info)
 

@@ -37,6 +37,10 @@ template <class Make>
 std::unique_ptr<PyCommunicator> make_over(nb::handle proxy, Make make) {
   ProxyHandle& handle = to_handle(proxy);
   msg::Proxy& live = handle.live();
+  if (handle.forks != fork_count()) {
+    raise(Error(Code::invalid,
+                "a proxy cannot be used in a child of its process; make a new one in the child"));
+  }
   const RuntimeUse use;
   Made made = [&] {
     const Inside inside(handle);

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "interpreter.h"
 #include "key_cache.h"
 
 namespace muster::python {
@@ -42,6 +43,7 @@ Result<nb::object> Decoder::read_document() {
 Error Decoder::error() {
   if (error_) return *std::move(error_);
   const nb::python_error raised;  // Takes Python's own error.
+  if (is_exit(raised)) throw nb::python_error(raised);
   return invalid(raised.what());
 }
 

@@ -23,6 +23,7 @@ class Decoder {
  public:
   Decoder(const Buffer& tree, std::span<const Buffer> parts, const DecodeOptions& options);
 
+  // Exits of code that a pickle or a key runs are thrown on.
   Result<nb::object> read_document();
 
  private:

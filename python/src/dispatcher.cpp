@@ -28,6 +28,17 @@ bool is_stop(const nb::python_error& raised) {
   return PyErr_GivenExceptionMatches(raised.type().ptr(), stop.ptr()) != 0;
 }
 
+class Running {
+ public:
+  explicit Running(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Running() { flag_ = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 class PyDispatcher {
  public:
   PyDispatcher(nb::object proxy, std::size_t pool, bool stops_on_error, nb::object report)
@@ -67,14 +78,17 @@ class PyDispatcher {
   }
 
   void launch(nb::handle timeout) {
+    check_may_launch();
     exit_ = std::stop_source();
     const msg::Wait wait = to_wait(timeout);
     loop::Loop& loop = handle().live().loop();
+    const Running running(is_running_);
     const Status ended = [&] {
       const Inside inside(handle());
       const TimePoint deadline = wait.deadline_from([&] { return loop.now(); });
       return dispatcher_->launch(msg::Wait(deadline, exit_.get_token()).asking(wait.check()));
     }();
+    was_stopped_ = ended && is_stopped();
     if (raised_) std::exchange(raised_, std::nullopt)->restore();
     raise_signal();
     unwrap_ok(ended);
@@ -102,14 +116,24 @@ class PyDispatcher {
  private:
   ProxyHandle& handle() const { return handle_; }
 
+  void check_may_launch() const {
+    if (is_running_) {
+      raise(Error(Code::invalid, "launch: it runs already; a handler need only return"));
+    }
+    if (was_stopped_) {
+      raise(Error(Code::invalid,
+                  "launch: it was stopped, which is for good; make another of its class"));
+    }
+  }
+
   // Without the lock, in launch()'s thread or one of the pool's.
   msg::HandlerAnswer call(const Callback& kept, std::vector<msg::Message> messages) {
     const Locked locked;
-    const Stays stays;
+    take_signal();
     const nb::object handler = nb::borrow(kept.get());
     if (!handler.is_valid()) return std::optional<wire::Value>();
     try {
-      const nb::object said = handler(decode_all(messages));
+      const nb::object said = python::call(handler, decode_all(messages));
       if (said.is_none()) return std::optional<wire::Value>();
       answer(messages, said);
     } catch (nb::python_error& raised) {
@@ -162,6 +186,7 @@ class PyDispatcher {
 
   void tell(const msg::HandlerFailure& failure) {
     const Locked locked;
+    take_signal();
     if (raised_) return;
     try {
       if (report_.is_none()) {
@@ -180,6 +205,13 @@ class PyDispatcher {
     }
   }
 
+  // What a signal's handler raised while the library told a peer something.
+  void take_signal() {
+    if (PyErr_Occurred() == nullptr) return;
+    nb::python_error raised;
+    end_by(raised);
+  }
+
   // launch() raises it.
   void end_by(nb::python_error& raised) {
     raised_.emplace(std::move(raised));
@@ -191,8 +223,11 @@ class PyDispatcher {
   nb::object report_;
   std::map<msg::EventId, std::shared_ptr<Callback>> handlers_;
   std::unique_ptr<msg::EventDispatcher> dispatcher_;
+  // Of the launch() that runs, guarded by the lock.
+  bool is_running_ = false;
   std::stop_source exit_;
   std::optional<nb::python_error> raised_;
+  bool was_stopped_ = false;  // And launch() has returned by that.
 };
 
 }  // namespace

@@ -33,10 +33,14 @@ Returns once the memory of all arrays is the caller's again. Raises InvalidError
 was answered before.)";
 
 inline constexpr const char* kFail =
-    R"(Completes a task by saying that it failed: FailedError is raised there.)";
+    R"(Completes a task by saying that it failed: FailedError is raised there.
+
+Waits while there is no room for it; OverloadedError if there is none in time.)";
 
 inline constexpr const char* kAcknowledge =
-    R"(Tells that the message was taken. Never taken for a completion.)";
+    R"(Tells that the message was taken. Never taken for a completion.
+
+Waits while there is no room for it; OverloadedError if there is none in time.)";
 
 inline constexpr const char* kForward =
     R"(Asks somebody else, in the same session; the answer to a task comes back here.

@@ -31,7 +31,7 @@ Code code_of(nb::handle exception) {
 }  // namespace
 
 void raise(const Error& error) {
-  if (error.code() == Code::cancelled) raise_signal();
+  raise_signal();
   const nb::object exception = make(error);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();

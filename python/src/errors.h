@@ -6,20 +6,24 @@
 #include <utility>
 
 #include "binding.h"
+#include "interpreter.h"
 #include "muster/base/result.h"
 
 namespace muster::python {
 
-// Raises what muster/errors.py has for the code, or what a signal handler raised.
+// Raises what a signal's handler has raised meanwhile, else what muster/errors.py has for the code.
 [[noreturn]] void raise(const Error& error);
 
+// What a call gave; a signal that came in the same moment goes first.
 template <class T>
 T unwrap(Result<T> result) {
   if (!result) raise(result.error());
+  raise_signal();
   return *std::move(result);
 }
 inline void unwrap_ok(const Status& status) {
   if (!status) raise(status.error());
+  raise_signal();
 }
 
 // What a handler raised: its own error, or Code::failed with the traceback.

@@ -79,9 +79,12 @@ void forked() {
 
 }  // namespace
 
-Unlocked::~Unlocked() {
+Unlocked::~Unlocked() noexcept(false) {
   while (must_sleep()) pause();
-  PyEval_RestoreThread(state_);
+  {
+    const Stays stays;  // The interpreter may end while this thread waits for the lock.
+    PyEval_RestoreThread(state_);
+  }
   if (graveyard().is_used.load(std::memory_order_relaxed)) empty_graveyard();
 }
 
@@ -123,8 +126,8 @@ void sleep_if_closing() {
   for (;;) pause();
 }
 
-Stays::~Stays() {
-  // Only a thread that is being unwound comes here without the lock.
+void stay_if_ended() {
+  // Whoever has let the lock go by itself would not get it back either.
   while (is_finalizing() && PyGILState_Check() == 0 && must_sleep()) pause();
 }
 

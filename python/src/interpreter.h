@@ -22,7 +22,7 @@ namespace muster::python {
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
-  ~Unlocked();
+  ~Unlocked() noexcept(false);  // Never throws; a thread may be ended in it.
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
@@ -33,17 +33,40 @@ class Unlocked {
 // Copies of so many bytes and more let others run meanwhile.
 inline constexpr std::size_t kUnlockFrom = std::size_t{1} << 20;
 
+// A thread that Python ends, once the interpreter does, is unwound through our frames without the
+// lock: it sleeps for good where it comes by this.
+void stay_if_ended();
+// Does so at the end of its block.
+class Stays {
+ public:
+  Stays() = default;
+  ~Stays() { stay_if_ended(); }
+  Stays(const Stays&) = delete;
+  Stays& operator=(const Stays&) = delete;
+};
+
 // Has the lock while it lives, on a thread that may never have had it.
 class Locked {
  public:
   Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
+  ~Locked() {
+    stay_if_ended();
+    PyGILState_Release(state_);
+  }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
  private:
+  const Stays stays_;  // It may also be ended while it waits for the lock.
   PyGILState_STATE state_;
 };
+
+// callable(argument) of the user's, which may take long: what the frames around it hold is not let
+// go without the lock if Python ends the thread in there.
+inline nb::object call(nb::handle callable, nb::handle argument) {
+  const Stays stays;
+  return callable(argument);
+}
 
 // Any thread, with the lock or without: `object` is let go soon.
 void bury(PyObject* object);
@@ -61,15 +84,6 @@ bool is_closing();
 // For other threads, once it is: sleeps for good, without the lock.
 void sleep_if_closing();
 
-// Stands in a frame that calls Python: a thread that Python ends in there stays.
-class Stays {
- public:
-  Stays() = default;
-  ~Stays();
-  Stays(const Stays&) = delete;
-  Stays& operator=(const Stays&) = delete;
-};
-
 // How long a call may wait; none is for ever. Signals end it, by their handlers'
 // exceptions, and so does the interpreter's end.
 msg::Wait wait_for(std::optional<double> seconds, std::stop_token stop = {});
@@ -79,7 +93,7 @@ bool is_exit(const nb::python_error& raised);
 // Needs the lock.
 void raise_in_main_thread(nb::python_error raised);
 
-// After a call that ended with Code::cancelled: raises what its signal raised, if any.
+// After a call that waited: raises what a signal's handler raised in it, if any.
 void raise_signal();
 
 void watch_forks();

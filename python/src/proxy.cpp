@@ -41,10 +41,11 @@ nb::object describe(const msg::ProxyEvent& event) {
 // Called by whoever is inside a call of the proxy. Its errors are nobody's, but for exits.
 void tell(const Callback& listener, const msg::ProxyEvent& event) {
   const Locked locked;
+  const nb::error_scope aside;  // A signal that the call is about to raise.
   const nb::object callable = nb::borrow(listener.get());
   if (!callable.is_valid()) return;
   try {
-    callable(describe(event));
+    call(callable, describe(event));
   } catch (nb::python_error& raised) {
     if (is_exit(raised)) return raise_in_main_thread(std::move(raised));
     raised.restore();
@@ -169,6 +170,7 @@ nb::dict counters(const ProxyHandle& self) {
 }  // namespace
 
 ProxyHandle::~ProxyHandle() {
+  sleep_if_closing();  // Whoever ends the interpreter is leaving all groups, this one's too.
   remove_proxy(*this);
   let_go();  // Others may keep the proxy until it has said goodbye to all.
 }

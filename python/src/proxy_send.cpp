@@ -232,9 +232,9 @@ void reply(ProxyHandle& self, const PyMessage& message, nb::handle body, nb::han
   wait_until_out(self, keeping, wait);
 }
 
-void fail(ProxyHandle& self, const PyMessage& message, const std::string& why) {
+void fail(ProxyHandle& self, const PyMessage& message, const std::string& why, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
-  const msg::Wait wait = wait_for(std::nullopt);
+  const msg::Wait wait = to_wait(timeout);
   const Status sent = [&] {
     const Inside inside(self);
     return proxy.fail(message.message, Error(Code::failed, why), wait);
@@ -242,9 +242,9 @@ void fail(ProxyHandle& self, const PyMessage& message, const std::string& why) {
   unwrap_ok(sent);
 }
 
-void acknowledge(ProxyHandle& self, const PyMessage& message) {
+void acknowledge(ProxyHandle& self, const PyMessage& message, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
-  const msg::Wait wait = wait_for(std::nullopt);
+  const msg::Wait wait = to_wait(timeout);
   const Status sent = [&] {
     const Inside inside(self);
     return proxy.acknowledge(message.message, wait);
@@ -288,8 +288,10 @@ void bind_proxy_send(ProxyClass& proxy) {
            nb::arg("waits"))
       .def("reply", reply, nb::arg("message"), opt("body"), nb::kw_only(), opt("tag"),
            opt("compression"), opt("timeout"), docs::kReply)
-      .def("fail", fail, nb::arg("message"), nb::arg("why"), docs::kFail)
-      .def("acknowledge", acknowledge, nb::arg("message"), docs::kAcknowledge)
+      .def("fail", fail, nb::arg("message"), nb::arg("why"), nb::kw_only(), opt("timeout"),
+           docs::kFail)
+      .def("acknowledge", acknowledge, nb::arg("message"), nb::kw_only(), opt("timeout"),
+           docs::kAcknowledge)
       .def("forward", forward, nb::arg("message"), nb::arg("destination"), nb::kw_only(),
            opt("tag"), opt("answers"), docs::kForward);
   general_isend = nb::object(proxy.attr("isend")).release().ptr();

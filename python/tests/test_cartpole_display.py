@@ -4,6 +4,7 @@ import io
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
+import pytest
 from cartpole.display import Display, block, line, sparkline
 from cartpole.picture import draw, ticks
 from cartpole.ppo import Rollout
@@ -75,11 +76,12 @@ def test_lines_tell_episodes_reward_steps_workers_and_messages() -> None:
     assert told.endswith("messages/s     56")
 
 
-def test_a_terminal_is_drawn_over_and_a_file_gets_lines() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_a_terminal_is_drawn_over_and_a_file_gets_lines() -> None:
     screen, file = Terminal(), io.StringIO()
     for stream in (screen, file):
         display = Display(a_run(), stream)
@@ -88,6 +90,14 @@ def test_a_terminal_is_drawn_over_and_a_file_gets_lines() -> None:
     height = len(block(a_run(), 0, 0))
     assert screen.getvalue().count(f"\x1b[{height}F") == 1
     assert "\x1b" not in file.getvalue() and file.getvalue().count("\n") == 1
+
+
+def test_a_narrow_terminal_is_drawn_over_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    screen = Terminal()
+    Display(a_run(), screen).show()
+    lines = screen.getvalue().replace("\x1b[K", "").splitlines()
+    assert len(lines) == len(block(a_run(), 0, 0)) and max(map(len, lines)) < 40
 
 
 def test_a_sparkline_has_at_most_sixty_columns_and_ends_high() -> None:

@@ -268,6 +268,30 @@ def test_launch_ends_when_its_time_is_over(join: Join) -> None:
         Worker().launch(0.01)
 
 
+def test_launch_goes_on_after_its_time_but_not_once_it_was_stopped(join: Join) -> None:
+    proxy, master = join("worker", "w"), join("master", "m")
+    master.wait_for_peers(["w"], PATIENCE)
+
+    def on_task(local: Any, proxy: Proxy, messages: list[Message]) -> None:
+        raise muster.Stop
+
+    component = dist(proxy, {"task": on_task})(object)()
+    with pytest.raises(TimeoutError):
+        component.launch(0)
+    master.isend("task", "w", None, NOTE)
+    component.launch(PATIENCE)
+
+    with pytest.raises(muster.InvalidError, match="it was stopped, which is for good"):
+        component.launch(PATIENCE)
+
+
+def test_a_stop_that_comes_before_launch_ends_it(join: Join) -> None:
+    component = dist(join("worker"), {})(object)()
+    component.stop()
+
+    component.launch(PATIENCE)
+
+
 def test_an_event_table_by_itself() -> None:
     table = muster.EventTable()
     both = table.add(("a:x:1", "b:y:2", "AND"))

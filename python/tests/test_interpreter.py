@@ -174,6 +174,59 @@ def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
     assert done.stdout == "over\n"
 
 
+def test_the_interpreter_ends_while_a_thread_is_told_of_an_event(group: str) -> None:
+    program = """
+        import sys, threading, time, muster
+        is_told = threading.Event()
+        def listen(event):
+            is_told.set()
+            while True:
+                time.sleep(0.001)
+        one = muster.Proxy(sys.argv[1], "one", "one", on_event=listen)
+        two = muster.Proxy(sys.argv[1], "two", expected=["one"])
+        threading.Thread(target=one.receive_once, daemon=True).start()
+        is_told.wait()
+        print("over")
+        """
+    check(run(program, group), "over")
+
+
+def test_the_interpreter_ends_while_threads_want_its_lock_back(group: str) -> None:
+    program = """
+        import sys, threading, muster, numpy as np
+        alone = muster.Communicator(sys.argv[1], 0, 1)
+        begun = threading.Semaphore(0)
+        def reduce():
+            ones = np.ones(1000)
+            while True:
+                alone.all_reduce(ones)
+                begun.release()
+        for _ in range(8):
+            threading.Thread(target=reduce, daemon=True).start()
+        for _ in range(100):
+            begun.acquire()
+        print("over")
+        """
+    for _ in range(5):  # Not every end comes while one of them waits.
+        check(run(program, group), "over")
+
+
+def test_the_interpreter_ends_while_a_thread_drops_proxies(group: str) -> None:
+    program = """
+        import atexit, sys, threading, muster
+        proxies = [muster.Proxy(sys.argv[1], "many", waits=False) for _ in range(40)]
+        is_ending = threading.Event()
+        def drop():
+            is_ending.wait()
+            while proxies:
+                proxies.pop()
+        threading.Thread(target=drop, daemon=True).start()
+        atexit.register(is_ending.set)
+        print("over")
+        """
+    check(run(program, group), "over")
+
+
 def test_the_interpreter_ends_while_threads_are_joining(group: str, tmp_path: Path) -> None:
     program = """
         import sys, threading, muster
@@ -333,6 +386,33 @@ def test_a_child_that_was_forked_may_end_as_any_program_does(group: str) -> None
         """
     assert (done := run(program, group)).returncode == 0, done
     assert done.stdout == "7\n"
+
+
+def test_a_child_may_end_inside_the_block_of_its_parents_proxy(group: str) -> None:
+    program = """
+        import os, sys, muster
+        with muster.Proxy(sys.argv[1], "one") as proxy:
+            pid = os.fork()
+            if pid == 0:
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), proxy.is_joined)
+        """
+    check(run(program, group), "7 True")
+
+
+def test_a_parents_proxy_makes_no_communicator_in_a_child(join: Join) -> None:
+    proxy = join("one", "a")
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        signal.alarm(int(PATIENCE))
+        try:
+            muster.Communicator.over(proxy, "alone", ["a"])
+        except muster.InvalidError:
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_importing_costs_little_and_starts_nothing() -> None:

@@ -60,6 +60,17 @@ def test_a_class_becomes_a_component_and_stays_what_it_was(group: Group) -> None
     assert counter.count == 9
 
 
+def test_a_stop_ends_one_launch_also_if_it_comes_first(group: Group) -> None:
+    master, worker = group.pair()
+    distributed: Any = dist(worker, {"master:stop:1": on_stop})(Counter)
+    component = distributed()
+    component.stop()
+    group.run(component.launch).result(30)
+    running = group.run(component.launch)
+    assert master.send(SessionMessage("stop", master.name, worker.name), LONG)
+    running.result(30)
+
+
 def test_a_percentage_is_met_when_somebody_leaves(group: Group) -> None:
     master, workers = group.crew(3)
     seen: list[int] = []

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from maro_group import Group, maro_group
+from maro_group import LONG, Group, maro_group
 
 import muster
 from muster.compat.maro import DriverSendError, Message, SessionMessage, ZmqDriver, room
@@ -77,6 +77,32 @@ def test_a_send_waits_for_room(group: Group, clock: Clock) -> None:
     assert master.isend(SessionMessage("t", master.name, worker.name, "late"))
     got = worker.receive_once(20_000)
     assert got is not None and got.body == "late"
+
+
+class Asked:
+    """In the place of a call that waits for room by itself."""
+
+    def __init__(self) -> None:
+        self.timeouts: list[float] = []
+
+    def __call__(self, *args: Any, timeout: float | None = None) -> None:
+        assert timeout is not None
+        self.timeouts.append(timeout)
+        raise muster.OverloadedError("answer: the queue is full")
+
+
+def test_a_receipt_or_a_failure_without_room_ends(group: Group) -> None:
+    master, worker = group.pair(driver_parameters={"send_timeout": 7000})
+    worker.isend(SessionMessage("t", worker.name, master.name))
+    task = master.receive_once(LONG)
+    assert task is not None
+    core: Any = master._core
+    core.acknowledge = core.fail = asked = Asked()
+    with pytest.raises(DriverSendError, match="the queue is full"):
+        master.reply(task, ack_reply=True)
+    master._tell_failure(task, ValueError("of a handler"))
+    master._mailbox._refuse(task._received, "there is no room")
+    assert asked.timeouts == [7, 7, 7]
 
 
 def test_a_driver_by_itself_waits_as_long(clock: Clock) -> None:

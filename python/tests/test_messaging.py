@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from conftest import PATIENCE, Join
+from crowded import crowded
 
 import muster
 from muster import Message, Proxy, SessionType
@@ -308,6 +309,32 @@ def test_peers_are_those_who_are_there(join: Join) -> None:
         a.next_event(PATIENCE)
     assert gone is not None
     assert a.peers == [] and a.peer_names("other") == []
+
+
+def test_nobody_is_there_for_who_has_left(join: Join) -> None:
+    a, b = join("one", "a"), join("other", "b")
+    a.wait_for_peers(["b"], PATIENCE)
+    a.leave(PATIENCE)
+    assert a.peers == [] and a.peer_names("other") == [] and not a.has_peers(["b"])
+    with pytest.raises(muster.CancelledError, match="has left"):
+        a.wait_for_peers(["b"], PATIENCE)
+    known = a.peer("b")
+    assert known is not None and known.name == "b"
+    assert b.ended is None
+
+
+def test_answers_for_which_there_is_no_room_have_a_deadline(join: Join) -> None:
+    a, b, task = crowded(join)
+    with pytest.raises(muster.OverloadedError):
+        a.acknowledge(task, timeout=0)
+    with pytest.raises(muster.OverloadedError):
+        a.fail(task, "too much", timeout=0.01)
+    while b.receive_once(0) is not None:
+        pass
+    a.acknowledge(task, timeout=PATIENCE)
+    a.fail(task, "at last", timeout=PATIENCE)
+    failure = b.receive_by_id(task.session_id, PATIENCE).failures[0]
+    assert "at last" in str(failure.error)
 
 
 def test_events_are_told_to_who_asked(group: str) -> None:

@@ -76,6 +76,21 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in listed.split()]
 
 
+def test_training_ends_when_nobody_reads_how_far_it_is(tmp_path: Path) -> None:
+    program = [sys.executable, str(ROOT / "examples" / "quickstart.py"), "--interval", "0.2"]
+    run = subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdout is not None
+    try:
+        assert run.stdout.readline()
+        workers = children(run.pid)
+        run.stdout.close()
+        assert run.wait(timeout=60) != 0
+        assert len(workers) == 5 and not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    finally:
+        run.kill()
+        run.wait()
+
+
 def test_with_the_workers_held_back_training_does_not_advance(tmp_path: Path) -> None:
     program = [sys.executable, str(ROOT / "examples" / "quickstart.py"), "--interval", "0.2"]
     run = subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, text=True)

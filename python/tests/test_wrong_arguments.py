@@ -73,6 +73,12 @@ def test_a_handler_can_be_called(pair: Pair) -> None:
         muster.dist(pair[0], handlers)
 
 
+@pytest.mark.parametrize("wrong", [-1, 100_000, 1 << 70])
+def test_a_pool_has_a_reasonable_number_of_threads(pair: Pair, wrong: int) -> None:
+    with pytest.raises(InvalidError, match="from 0 to 1024"):
+        muster.dist(pair[0], {}, pool=wrong)
+
+
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf"), 1e30])
 def test_times_and_shares_are_within_reason(pair: Pair, wrong: float) -> None:
     a = pair[0]

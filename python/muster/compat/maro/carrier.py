@@ -59,7 +59,7 @@ class Carrier:
             raise InformationUncompletedError(f"{self._name} joins: {error}") from error
         except muster.UnavailableError as error:
             raise RedisConnectionError(f"{self._name} joins: {error}") from error
-        self._mailbox = Mailbox(self._core, self._sessions)
+        self._mailbox = Mailbox(self._core, self._sessions, self._seconds_to_send())
 
     def close(self) -> None:
         """Sends what is queued, and leaves the group."""
@@ -172,6 +172,7 @@ class Carrier:
         if request is None or not request.is_request or request.is_answered:
             return
         try:
-            self._joined().fail(request, f"{type(error).__name__}: {error}")
+            why = f"{type(error).__name__}: {error}"
+            self._joined().fail(request, why, timeout=self._seconds_to_send())
         except muster.Error as trouble:
             self._log.warning("%s tells of a failure: %s", self._name, trouble)

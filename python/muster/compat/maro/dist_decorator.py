@@ -44,15 +44,15 @@ def dist(
                 table = RegisterTable(lambda: proxy.peers)
                 for event, handler in handler_dict.items():
                     table.register_event_handler(event, handler)
-                self._is_stopped = False
                 while not self._is_stopped and not proxy.is_closed:
                     message = proxy._next(SECONDS_BETWEEN_LOOKS)
                     if message is not None:
                         table.push(message, auto_trigger=False)
                     run_due(table, self, proxy)
+                self._is_stopped = False
 
             def stop(self) -> None:
-                """Has launch() return after the handler that runs now."""
+                """Has launch(), or the next one, return after the handler that runs now."""
                 self._is_stopped = True
 
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):

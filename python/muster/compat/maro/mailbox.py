@@ -56,8 +56,9 @@ class Waiter:
 class Mailbox:
     """In front of `core`, whose sessions are `sessions`."""
 
-    def __init__(self, core: muster.Proxy, sessions: Sessions) -> None:
+    def __init__(self, core: muster.Proxy, sessions: Sessions, seconds_to_send: float) -> None:
         self._core = core
+        self._seconds_to_send = seconds_to_send
         self._sessions = sessions
         self._changed = threading.Condition()
         self._messages: deque[Message] = deque()
@@ -188,8 +189,8 @@ class Mailbox:
         if not received.is_request or received.session_type != muster.SessionType.TASK:
             return
         try:
-            self._core.fail(received, why)
-        except muster.Error as error:  # It is gone.
+            self._core.fail(received, why, timeout=self._seconds_to_send)
+        except muster.Error as error:  # It is gone, or does not listen.
             logger.warning("%s is not told: %s", received.source, error)
 
 

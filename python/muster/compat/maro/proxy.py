@@ -242,7 +242,7 @@ class Proxy(Carrier):
             if request is None or not request.is_request or request.is_answered:
                 return self._post(answer, answer.destination, SessionType.NOTIFICATION)
             if ack_reply:
-                core.acknowledge(request)
+                core.acknowledge(request, timeout=self._seconds_to_send())
             else:
                 native = request.body is not None and not is_wrapped(request.body)
                 said = answer.body if native else wrap(answer)

@@ -13,7 +13,6 @@
 namespace muster::collectives::internal {
 namespace {
 
-constexpr std::size_t kMaxReason = 1024;
 // More than any rank is ahead of another that makes mistakes.
 constexpr std::size_t kMostRefusals = 4096;
 

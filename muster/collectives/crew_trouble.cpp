@@ -9,11 +9,6 @@
 #include "muster/collectives/crew.h"
 
 namespace muster::collectives::internal {
-namespace {
-
-constexpr std::size_t kMaxReason = 1024;
-
-}  // namespace
 
 void Crew::call_ranks(const std::vector<Rank>& ranks) {
   const loop::Turn turn(loop_);

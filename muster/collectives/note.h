@@ -33,6 +33,8 @@ enum class NoteKind : std::uint8_t {
   refused = 14,  // My call was refused; it would have been operation `number`.
 };
 inline constexpr std::uint8_t kNoteVersion = 1;
+// Bytes of text that a note may bring along, to say why.
+inline constexpr std::size_t kMaxReason = 1024;
 // Of `here`: in no operation, but about to agree on who is left.
 inline constexpr std::uint16_t kAgrees = 1;
 

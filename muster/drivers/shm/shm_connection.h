@@ -84,6 +84,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   // Sending (shm_send.cpp).
   bool send_small(wire::Frame& frame, std::size_t size);
   std::byte* begin_record(std::uint16_t kind, std::uint16_t note, std::size_t size);
+  std::byte* claim(std::uint16_t kind, std::uint16_t note, std::size_t size);
   bool write_batch();
   void write_gathered();
   Status plan(const wire::Frame& frame);

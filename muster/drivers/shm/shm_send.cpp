@@ -98,7 +98,11 @@ bool ShmConnection::send_small(wire::Frame& frame, std::size_t size) {
 // Room for a record, after all that was gathered. Null if there is none; it is told
 // when there is.
 std::byte* ShmConnection::begin_record(std::uint16_t kind, std::uint16_t note, std::size_t size) {
-  if (!write_batch()) return nullptr;
+  return write_batch() ? claim(kind, note, size) : nullptr;
+}
+
+// As begin_record(), whatever was gathered.
+std::byte* ShmConnection::claim(std::uint16_t kind, std::uint16_t note, std::size_t size) {
   std::byte* record = writer_->begin(kind, note, size);
   if (record == nullptr && writer_->ask_for_room(size)) record = writer_->begin(kind, note, size);
   if (record == nullptr) wanted_room_ = std::max(wanted_room_, size);
@@ -109,14 +113,8 @@ std::byte* ShmConnection::begin_record(std::uint16_t kind, std::uint16_t note, s
 bool ShmConnection::write_batch() {
   if (batch_.empty()) return true;
   const std::span<const std::byte> bytes = batch_.bytes();
-  std::byte* record = writer_->begin(kBatchRecord, 0, bytes.size());
-  if (record == nullptr && writer_->ask_for_room(bytes.size())) {
-    record = writer_->begin(kBatchRecord, 0, bytes.size());
-  }
-  if (record == nullptr) {
-    wanted_room_ = std::max(wanted_room_, bytes.size());
-    return false;
-  }
+  std::byte* const record = claim(kBatchRecord, 0, bytes.size());
+  if (record == nullptr) return false;
   std::memcpy(record, bytes.data(), bytes.size());
   MUSTER_CRASH_POINT();
   writer_->commit();

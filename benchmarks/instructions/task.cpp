@@ -51,15 +51,31 @@ class Roster final : public msg::Registry {
   std::vector<Joined> seats_;
 };
 
+void go_round(loop::Loop& loop) {
+  const loop::Turn turn(loop);
+  loop.run_ready();
+}
+
+[[gnu::noinline]] void exchange(loop::Loop& loop, msg::Proxy& master, msg::Proxy& worker,
+                                std::size_t count) {
+  const msg::PeerId to = must(master.find("worker"));
+  const Buffer body =
+      Buffer::copy_of("sixty-four bytes, as a small message of an actor may have them..");
+  for (std::size_t i = 0; i < count; ++i) {
+    const msg::SessionId id = must(master.isend({.tag = "task", .destination = to, .body = body}));
+    while (worker.counters().waiting == 0) go_round(loop);
+    const auto task = must(worker.receive_once(Duration::zero()));
+    must(worker.reply(*task, task->body()));
+    while (!master.is_answered(id)) go_round(loop);
+    if (!must(master.receive_by_id({id}, Duration::zero())).is_complete()) fail("no reply");
+  }
+}
+
 }  // namespace
 
 void run_tasks(std::size_t count) {
   unsetenv("MUSTER_TRACE");
   const auto loop = must(loop::Loop::make({.keeper = false}));
-  const auto go_round = [&] {
-    const loop::Turn turn(*loop);
-    loop->run_ready();
-  };
   Roster roster;
   auto driver = [&] {
     const loop::Turn turn(*loop);
@@ -77,19 +93,9 @@ void run_tasks(std::size_t count) {
     roster.introduce_all();
   }
   while (!master->has_peers({{.name = "worker"}}) || !worker->has_peers({{.name = "master"}})) {
-    go_round();
+    go_round(*loop);
   }
-  const msg::PeerId to = must(master->find("worker"));
-  const Buffer body =
-      Buffer::copy_of("sixty-four bytes, as a small message of an actor may have them..");
-  for (std::size_t i = 0; i < count; ++i) {
-    const msg::SessionId id = must(master->isend({.tag = "task", .destination = to, .body = body}));
-    while (worker->counters().waiting == 0) go_round();
-    const auto task = must(worker->receive_once(Duration::zero()));
-    must(worker->reply(*task, task->body()));
-    while (!master->is_answered(id)) go_round();
-    if (!must(master->receive_by_id({id}, Duration::zero())).is_complete()) fail("no reply");
-  }
+  exchange(*loop, *master, *worker, count);
   master.reset();
   worker.reset();
   const loop::Turn turn(*loop);

@@ -53,6 +53,7 @@ void Loop::keep() {
       sleep_while_driven(word);
     }
     take();
+    ++keeper_visits_;
     keeper_sleeps_deep_ = false;
     // Not for as long as the keeper has patience, unless it was called.
     if (word == keeper_word_.load(std::memory_order_relaxed)) is_driven_ = false;

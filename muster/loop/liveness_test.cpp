@@ -61,7 +61,7 @@ class FakeRing final : public Poller {
     const int published = published_.load();
     return std::exchange(seen_, published) != published || is_flooded;
   }
-  bool is_worth_spinning() override { return false; }
+  Outlook outlook() override { return Outlook::none; }
   bool arm() override {
     bell_.arm();
     armed.set();

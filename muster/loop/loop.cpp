@@ -32,7 +32,7 @@ Result<std::unique_ptr<Loop>> Loop::make(LoopOptions options) {
   return loop;
 }
 
-Loop::Loop(const LoopOptions& options) : options_(options), budget_(options.spin) {
+Loop::Loop(const LoopOptions& options) : options_(options), spins_(options.spin) {
 #ifndef NDEBUG
   timers_.check_by([this] { check_held(); });
 #endif

@@ -28,6 +28,7 @@
 #include "muster/loop/sources.h"
 #include "muster/loop/spin_budget.h"
 #include "muster/loop/timers.h"
+#include "muster/loop/yield_budget.h"
 
 struct epoll_event;  // NOLINT(readability-identifier-naming): the system's.
 
@@ -92,6 +93,9 @@ class Loop {
   // When the next timer is due.
   TimePoint next_timer() const { return timers_.next(); }
 
+  // How often the keeper has come to see whether it is needed, for tests.
+  std::uint64_t keeper_visits() const { return keeper_visits_; }
+
   // Wakes whoever sleeps in this loop, from this process or, with a descriptor
   // that was handed on, from another.
   int wake_descriptor() const { return wake_; }
@@ -143,8 +147,12 @@ class Loop {
   void note_drive();
   bool lead(Waiter& me);
   void follow(Waiter& me);
+  bool stay_awake(Waiter& me);
   bool spin(Waiter& me);
   bool is_spin_over(Waiter& me) const;
+  void share_processor(Waiter& me);
+  bool yield(Waiter& me, int times, bool asks_system);
+  bool step_aside();
   bool park(Waiter& me);
   int sleep(const Waiter& me, std::span<::epoll_event> events, const ::timespec* patience);
   bool arm_all();
@@ -185,7 +193,8 @@ class Loop {
   int parked_ = 0;            // Threads that sleep in epoll.
   bool is_armed_ = false;     // Pollers will ring for them.
   TimePoint parked_until_{};  // When the last of them wakes by itself.
-  SpinBudget budget_;
+  SpinBudget spins_;
+  YieldBudget yields_;
   std::uint32_t rounds_ = 0;
   std::uint32_t waits_ = 0;
 
@@ -193,8 +202,9 @@ class Loop {
   std::thread keeper_;
   int keeper_bell_ = -1;  // Calls it, and nobody else, out of its sleep.
   bool is_stopping_ = false;
+  std::uint64_t keeper_visits_ = 0;
   bool is_driven_ = false;                  // By a user's thread, since the keeper last looked.
-  std::atomic<std::uint64_t> drives_{0};    // Waits of user threads that drove the loop.
+  std::atomic<std::uint64_t> drives_{0};    // Waits, and rounds with work, of user threads.
   bool keeper_sleeps_deep_ = false;         // Until it is woken, not for a moment.
   bool keeper_watches_ = false;             // What was left for soon: it need not be told.
   std::atomic<std::uint64_t> leavings_{0};  // How often something was left for soon.

@@ -258,7 +258,7 @@ struct CountLooks final : Poller {
     ++(std::this_thread::get_id() == user ? by_user : by_keeper);
     return false;
   }
-  bool is_worth_spinning() override { return false; }
+  Outlook outlook() override { return Outlook::none; }
   bool arm() override { return false; }
   void disarm() override {}
 };
@@ -288,6 +288,51 @@ TEST(Loop, TheKeeperStaysAwayFromAThreadThatAlwaysFindsWhatItWaitsFor) {
   // Unless the machine kept this thread from running for so long.
   if (longest_gap < kPatience / 2) {
     EXPECT_EQ(looks.by_keeper, 0);
+  }
+}
+
+// Finds work in each of its looks, and counts the keeper's visits among them.
+struct Endless final : Poller {
+  Endless(Loop& the_loop, Duration the_patience)
+      : loop(the_loop), patience(the_patience), begun(the_loop.now()), last(begun) {}
+  Loop& loop;
+  const Duration patience;
+  const TimePoint begun;
+  TimePoint last;
+  Duration longest_gap{};
+  std::uint64_t before = 0;
+  bool poll() override {
+    const TimePoint moment = loop.now();
+    longest_gap = std::max<Duration>(longest_gap, moment - std::exchange(last, moment));
+    // A visit may have been under way when it began.
+    if (moment < begun + patience / 4) before = loop.keeper_visits();
+    return true;
+  }
+  bool is_over() const { return last >= begun + 5 * patience; }
+  Outlook outlook() override { return Outlook::none; }
+  bool arm() override { return true; }
+  void disarm() override {}
+};
+
+// It would have to be let in each time, and takes a processor to wait for that.
+TEST(Loop, TheKeeperLeavesAThreadAloneThatWorksThroughOneLongWait) {
+  constexpr milliseconds kPatience(40);
+  LoopOptions options;
+  options.keeper_patience = kPatience;
+  auto loop = *Loop::make(options);
+  // From the keeper, which drives until somebody else does.
+  loop->wait_until([] { return false; }, loop->now() + milliseconds(1));
+  Endless work(*loop, kPatience);
+  {
+    const Turn turn(*loop);
+    loop->add(work);
+  }
+  EXPECT_TRUE(loop->wait_until([&] { return work.is_over(); }));
+  const Turn turn(*loop);
+  loop->remove(work);
+  // Unless the machine kept this thread from running for so long.
+  if (work.longest_gap < kPatience / 2) {
+    EXPECT_EQ(loop->keeper_visits(), work.before);
   }
 }
 

@@ -15,6 +15,15 @@ class FdHandler {
   ~FdHandler() = default;
 };
 
+// What a wait may hope for, and who needs the processor for it. Later ones weigh more.
+enum class Outlook : std::uint8_t {
+  none,     // Asking again and again cannot pay: it had better sleep.
+  soon,     // A peer works on another processor: it looks again and again.
+  one,      // A peer needs this very processor: it lets it have it, and looks again.
+  several,  // So do several: it does so as long as one after the other answers.
+  sockets,  // The same for longer, since what they send has to be asked of the system.
+};
+
 // Something that can be asked for work without sleeping: rings in shared
 // memory, sockets that are busy just now.
 class Poller {
@@ -22,9 +31,8 @@ class Poller {
   // Does what there is. True if there was anything.
   virtual bool poll() = 0;
 
-  // False where asking again and again cannot pay: nothing to ask, or the
-  // peer needs this very processor.
-  virtual bool is_worth_spinning() = 0;
+  // Asked before a thread sleeps.
+  virtual Outlook outlook() = 0;
 
   // The loop is about to sleep: from now on new work must ring the loop's
   // wake descriptor. Then looks again; true if there is work after all.

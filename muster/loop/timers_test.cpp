@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "muster/loop/spin_budget.h"
-
 namespace muster::loop {
 namespace {
 
@@ -93,39 +91,6 @@ TEST(Timers, KeepOrderThroughRandomStartsAndStops) {
   timers.run(at(2000));
   EXPECT_TRUE(ordered);
   EXPECT_EQ(timers.next(), kForever);
-}
-
-constexpr Duration kLongest = std::chrono::microseconds(30);
-
-TEST(SpinBudget, GivesUpSoonWhenSpinsFail) {
-  SpinBudget budget(kLongest);
-  int spins = 0;
-  for (int i = 0; i < 100; ++i) {
-    const bool spun = budget.next() > Duration::zero();
-    spins += spun ? 1 : 0;
-    budget.ended_asleep(std::chrono::milliseconds(1), spun);
-  }
-  EXPECT_LE(spins, 6);
-}
-
-TEST(SpinBudget, ProbesNowAndThenWhereWaitsAreShort) {
-  SpinBudget budget(kLongest);
-  int spins = 0;
-  for (int i = 0; i < 800; ++i) {
-    const bool spun = budget.next() > Duration::zero();
-    spins += spun ? 1 : 0;
-    budget.ended_asleep(std::chrono::microseconds(40), spun);
-  }
-  EXPECT_GT(spins, 50);
-  EXPECT_LT(spins, 150);
-}
-
-TEST(SpinBudget, TrustsASpinThatPays) {
-  SpinBudget budget(kLongest);
-  for (int i = 0; i < 10; ++i) budget.ended_asleep(std::chrono::milliseconds(1), true);
-  EXPECT_EQ(budget.next(), Duration::zero());
-  budget.ended_awake();
-  EXPECT_EQ(budget.next(), kLongest);
 }
 
 }  // namespace

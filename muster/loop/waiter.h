@@ -15,11 +15,15 @@ struct Loop::Waiter {
   const std::function<bool()>* done = nullptr;
   TimePoint deadline = kForever;
   bool is_keeper = false;
-  bool is_asleep = false;   // Somebody else must tell it that it is done.
-  bool is_parked = false;   // Asleep in epoll, else on its own word.
-  bool spun = false;        // Since it last slept.
-  std::uint32_t looks = 0;  // Of the spin that goes on.
-  TimePoint spins_until{};
+  bool is_asleep = false;  // Somebody else must tell it that it is done.
+  bool is_parked = false;  // Asleep in epoll, else on its own word.
+  bool spun = false;       // Since it last slept.
+  struct Spin {            // The one that goes on.
+    std::uint32_t looks = 0;
+    TimePoint until{};
+    bool was_away = false;  // Somebody else had the processor meanwhile.
+  };
+  Spin spin;
   std::atomic<std::uint32_t> word{0};
 
   bool is_done() const { return done != nullptr && (*done)(); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -24,8 +25,17 @@ timespec to_timespec(Duration duration) {
 constexpr std::uint32_t kRestEvery = 64;
 // Rounds of a busy driver between two looks at its deadline.
 constexpr std::uint32_t kDeadlineEvery = 16;
-// Looks of one who spins between two at the clock, which costs more than they do.
+// Looks of one who spins between two at the clock, and at who else wants the
+// processor: both cost more than they do.
 constexpr std::uint32_t kClockEvery = 32;
+// A yield that took longer has let somebody else have the processor.
+constexpr Duration kSwitch = std::chrono::microseconds(2);
+// Yields before a sleep. One peer has answered when it comes back, or needs longer.
+// Of several, each may answer a little later than the one before.
+constexpr int kYieldsForOne = 4;
+constexpr int kYieldsForSeveral = 32;
+// What goes through the system takes its time; who is alone on a processor spins by this.
+constexpr int kYieldsForSockets = 48;
 
 }  // namespace
 
@@ -87,13 +97,15 @@ bool Loop::lead(Waiter& me) {
   for (;;) {
     if (baton_.is_wanted()) give_way();
     const bool busy = work();
+    // It may go on for long, and hold the baton most of the time.
+    if (busy && !me.is_keeper) note_drive();
     if (me.is_done()) return true;
     if (leader_ != &me || (me.is_keeper && is_stopping_)) return false;
     if (waiters_.size() > 1 || me.is_keeper) settle_waiters();
     if (busy && rounds_ % kDeadlineEvery != 0) continue;
     if (me.deadline != kForever && now() >= me.deadline) return false;
     if (busy) continue;
-    if (spin(me)) {
+    if (stay_awake(me)) {
       if (me.is_done()) return true;
       continue;
     }
@@ -103,33 +115,87 @@ bool Loop::lead(Waiter& me) {
 }
 
 // True if there may be something new.
-bool Loop::spin(Waiter& me) {
-  if (me.is_keeper || budget_.next() == Duration::zero()) return false;
-  if (std::ranges::none_of(pollers_, [](Poller* poller) { return poller->is_worth_spinning(); })) {
-    return false;
+bool Loop::stay_awake(Waiter& me) {
+  if (me.is_keeper) return false;
+  auto outlook = Outlook::none;
+  for (Poller* poller : pollers_) outlook = std::max(outlook, poller->outlook());
+  switch (outlook) {
+    case Outlook::none: return false;
+    case Outlook::soon:
+      // Where spins have failed the peer may well be on this processor.
+      if (spins_.next() == Duration::zero()) return yield(me, kYieldsForOne, false);
+      return spin(me);
+    case Outlook::one: return yield(me, kYieldsForOne, false);
+    case Outlook::several: return yield(me, kYieldsForSeveral, false);
+    case Outlook::sockets: return yield(me, kYieldsForSockets, true);
   }
+  return false;
+}
+
+bool Loop::yield(Waiter& me, int times, bool asks_system) {
+  const TimePoint until = std::min(me.deadline, timers_.next());
+  bool goes_on = yields_.may_yield(now());
+  for (int i = 0; i < times && goes_on; ++i) {
+    goes_on = step_aside() && now() < until;
+    if (poll_all() || (asks_system && poll_descriptors())) {
+      flush();
+      return true;
+    }
+    // Whoever held the baton meanwhile may have brought something.
+    if (!inbox_.empty() || !soon_.empty() || me.is_done()) return true;
+  }
+  return false;
+}
+
+bool Loop::spin(Waiter& me) {
   me.spun = true;
   for (;;) {
     if (poll_all()) {
-      me.looks = 0;
-      me.spins_until = {};
-      budget_.ended_awake();
+      // Not if it came from one who needed this processor for it.
+      if (!me.spin.was_away) spins_.ended_awake();
+      me.spin = {};
       flush();
       return true;
     }
     if (!inbox_.empty() || baton_.is_wanted()) return true;
     // Interrupted, it goes on where it was: visitors must not keep it awake.
-    if (++me.looks % kClockEvery == 0 && is_spin_over(me)) return false;
+    if (++me.spin.looks % kClockEvery == 0) {
+      if (is_spin_over(me)) return false;
+      share_processor(me);
+      if (me.is_done()) return true;  // Whoever held the baton meanwhile has brought it.
+    }
     pause();
   }
 }
 
 bool Loop::is_spin_over(Waiter& me) const {
   const TimePoint moment = now();
-  if (me.spins_until == TimePoint{}) me.spins_until = moment + budget_.next();
-  if (moment < std::min({me.spins_until, me.deadline, timers_.next()})) return false;
-  me.spins_until = {};
+  if (me.spin.until == TimePoint{}) me.spin.until = moment + spins_.next();
+  if (moment < std::min({me.spin.until, me.deadline, timers_.next()})) return false;
+  me.spin = {};
   return true;
+}
+
+// The peer itself, or others that are to answer, may have come to the processor of one
+// who spins. What they take of it does not count.
+void Loop::share_processor(Waiter& me) {
+  const TimePoint before = now();
+  if (!yields_.may_yield(before)) return;
+  step_aside();
+  const Duration away = now() - before;
+  me.spin.was_away |= away > kSwitch;
+  me.spin.until += away;
+}
+
+// Lets others have the processor. True if they did not keep it.
+bool Loop::step_aside() {
+  const TimePoint before = now();
+  // Other threads of this process may need it meanwhile.
+  give();
+  ThreadEnv::yield();
+  take();
+  const TimePoint after = now();
+  return yields_.goes_on_after(after - before, after);
 }
 
 bool Loop::arm_all() {
@@ -169,7 +235,7 @@ bool Loop::park(Waiter& me) {
   --parked_;
   me.is_asleep = me.is_parked = false;
   disarm_all();
-  if (!me.is_keeper) budget_.ended_asleep(now() - start, std::exchange(me.spun, false));
+  if (!me.is_keeper) spins_.ended_asleep(now() - start, std::exchange(me.spun, false));
   const bool is_called = me.is_keeper && left != leavings_.load(std::memory_order_relaxed);
   if (count > 0) dispatch(std::span(events).first(count));
   return is_called;

@@ -46,7 +46,7 @@ class InprocDock final : public loop::Poller {
 
  private:
   bool poll() override;
-  bool is_worth_spinning() override { return false; }
+  loop::Outlook outlook() override { return loop::Outlook::none; }
   bool arm() override;
   void disarm() override;
 

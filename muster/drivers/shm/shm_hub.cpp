@@ -173,19 +173,24 @@ bool ShmHub::poll() {
   return busy;
 }
 
-bool ShmHub::is_worth_spinning() {
-  // A peer that had to be woken is best served by leaving it this processor: a
-  // switch costs less than to wake another one, and of many that were woken the one
-  // who answers first is not the only one to want it. The first time it is tried all
-  // the same, and now and then: or two that only missed each other once would
-  // wake each other by turns for ever.
+loop::Outlook ShmHub::outlook() {
+  using enum loop::Outlook;
   has_considered_ = true;
-  if (!has_woken_) wakes_ = 0;
-  if (has_woken_ && wakes_++ % kProbeEvery != 0) return false;
+  if (hot_.empty()) return none;
+  // Of many that were woken some are on this processor. Those elsewhere need not wake
+  // us, one after the other, while we look.
+  if (woken_ > 1) return several;
+  // A peer that had to be woken is best served by leaving it this processor: a switch
+  // costs less than to wake another one. The first time a spin is tried all the same,
+  // and now and then: or two that only missed each other once would wake each other by
+  // turns for ever.
+  if (woken_ == 0) wakes_ = 0;
+  if (woken_ == 1 && wakes_++ % kProbeEvery != 0) return one;
   const auto here = static_cast<std::uint32_t>(sched_getcpu());
   // A peer that last ran on this very processor cannot run while we spin on it.
-  return std::ranges::any_of(
+  const bool is_elsewhere = std::ranges::any_of(
       hot_, [here](ShmConnection* connection) { return connection->peer_processor() != here; });
+  return is_elsewhere ? soon : one;
 }
 
 bool ShmHub::arm() {

@@ -53,7 +53,7 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
   void has_found_a_peer_awake() { has_sent(false); }
 
   bool poll() override;
-  bool is_worth_spinning() override;
+  loop::Outlook outlook() override;
   bool arm() override;
   void disarm() override;
 
@@ -72,7 +72,7 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
   ShmHub(loop::Loop& loop, const ShmOptions& options);
   void cool(ShmConnection& connection);
   void has_sent(bool woke) {
-    has_woken_ = woke || (has_woken_ && !has_considered_);
+    woken_ = (has_considered_ ? 0 : woken_) + (woke ? 1 : 0);
     has_considered_ = false;
   }
   void flush() override;
@@ -88,9 +88,9 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
   std::vector<ShmConnection*> hot_;  // Last used last.
   // Links that are hot no more, with something that nobody will ring for.
   std::vector<std::uint32_t> left_over_;
-  bool has_woken_ = false;       // Somebody, by what we sent last, to one or to many;
-  bool has_considered_ = false;  // whether to spin, since then;
-  std::uint32_t wakes_ = 0;      // and how often in a row it had.
+  std::uint32_t woken_ = 0;      // Peers that slept, by what we sent last, to one or to many;
+  bool has_considered_ = false;  // how to wait, since then;
+  std::uint32_t wakes_ = 0;      // and how often in a row it was a single one.
   std::list<std::unique_ptr<Grave>> graves_;
 };
 

@@ -1,42 +1,21 @@
 #include "muster/drivers/tcp/busy_poller.h"
 
-#include <algorithm>
-#include <chrono>
-#include <span>
-
 namespace muster::drivers::tcp {
 
-void BusyPoller::add(Pollable& socket, TimePoint now) {
-  const auto known = std::span(sockets_).first(count_);
-  if (std::ranges::find(known, &socket) != known.end() || now < crowded_until_) return;
-  if (count_ == kMost) {
-    // Looking at some only would starve the others.
-    crowded_until_ = now + std::chrono::milliseconds(1);
-    count_ = 0;
-    return;
-  }
-  sockets_[count_++] = &socket;
-}
-
-void BusyPoller::forget(Pollable& socket) {
-  const auto known = std::span(sockets_).first(count_);
-  count_ -= std::ranges::remove(known, &socket).size();
-}
-
-bool BusyPoller::is_worth_spinning() {
-  return std::ranges::any_of(std::span(sockets_).first(count_),
-                             [](Pollable* socket) { return socket->is_worth_waiting_for(); });
+loop::Outlook BusyPoller::outlook() {
+  using enum loop::Outlook;
+  is_crowd_ = crowd_.is_there(loop_.now());
+  if (is_crowd_) return crowd_.is_worth_a_try() ? sockets : none;
+  if (hot_ == nullptr) return none;
+  return hot_->is_worth_waiting_for() ? soon : one;
 }
 
 bool BusyPoller::poll() {
-  bool found = false;
-  // By index: a look may make the poller forget this socket, or others.
-  for (std::size_t i = 0; i < count_;) {
-    Pollable* const socket = sockets_[i];
-    found |= socket->look();
-    if (i < count_ && sockets_[i] == socket) ++i;
-  }
-  return found;
+  if (hot_ == nullptr || is_crowd_) return false;
+  const Pollable& socket = *hot_;
+  if (!hot_->look()) return false;
+  crowd_.saw(&socket, loop_.now());
+  return true;
 }
 
 }  // namespace muster::drivers::tcp

@@ -1,14 +1,14 @@
-// BusyPoller: looks at the few busy sockets directly while a thread spins.
+// BusyPoller: how to wait for the sockets that are busy just now.
 //
-// Epoll watches them all the same, level-triggered: what was read here is no
-// event there.
+// A single one is looked at directly while a thread spins. Epoll watches it all
+// the same, level-triggered: what was read here is no event there. Where several
+// bring bytes in turn, one look at epoll costs less than one at each of them.
 
 #pragma once
 
-#include <array>
-#include <cstddef>
-
 #include "muster/base/clock.h"
+#include "muster/drivers/tcp/crowd.h"
+#include "muster/loop/loop.h"
 #include "muster/loop/sources.h"
 
 namespace muster::drivers::tcp {
@@ -28,24 +28,31 @@ class Pollable {
 
 class BusyPoller final : public loop::Poller {
  public:
-  // Looks at `socket` from now on, until it is told to forget it. Too many
-  // at once are better left to epoll: then all are forgotten for a while.
-  void add(Pollable& socket, TimePoint now);
+  explicit BusyPoller(const loop::Loop& loop) : loop_(loop) {}
+
+  // Bytes came from `socket`, by way of epoll.
+  void saw(const Pollable& socket, TimePoint now) { crowd_.saw(&socket, now); }
+  // Looks at `socket` from now on and at no other, until it is told to forget it.
+  void look_at(Pollable& socket) { hot_ = &socket; }
   // No harm if it is not there. May be called from inside a look.
-  void forget(Pollable& socket);
+  void forget(const Pollable& socket) {
+    if (hot_ == &socket) hot_ = nullptr;
+  }
 
   bool poll() override;
-  bool is_worth_spinning() override;
+  loop::Outlook outlook() override;
   // Epoll tells at once if there is something to read already.
-  bool arm() override { return false; }
+  bool arm() override {
+    crowd_.gave_up();
+    return false;
+  }
   void disarm() override {}
 
  private:
-  static constexpr std::size_t kMost = 4;
-
-  std::array<Pollable*, kMost> sockets_{};
-  std::size_t count_ = 0;
-  TimePoint crowded_until_{};
+  const loop::Loop& loop_;
+  Pollable* hot_ = nullptr;
+  Crowd crowd_;
+  bool is_crowd_ = false;  // When it was last asked how to wait.
 };
 
 }  // namespace muster::drivers::tcp

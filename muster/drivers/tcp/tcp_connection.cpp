@@ -205,7 +205,8 @@ void TcpConnection::on_ready(std::uint32_t events) {
   if (state_ == State::open && may_read) moved |= read();
   if (!moved) return;
   const TimePoint now = shared_.loop.now();
-  if (state_ == State::open && heat_.warmed(now)) shared_.poller.add(*this, now);
+  shared_.poller.saw(*this, now);
+  if (state_ == State::open && heat_.warmed(now)) shared_.poller.look_at(*this);
 }
 
 bool TcpConnection::look() {

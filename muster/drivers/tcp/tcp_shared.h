@@ -27,6 +27,7 @@ struct TcpShared {
         options(std::move(the_options)),
         resolver(the_loop),
         tls(TlsContext::make(options.tls)),
+        poller(the_loop),
         reading(kReadAtOnce) {}
 
   // Whether connections at `address` are encrypted. Code::unsupported if they

@@ -74,7 +74,9 @@ class UcxHub final : private loop::Poller, private loop::Flusher {
   void bury();
 
   bool poll() override;
-  bool is_worth_spinning() override { return !hot_.empty(); }
+  loop::Outlook outlook() override {
+    return hot_.empty() ? loop::Outlook::none : loop::Outlook::soon;
+  }
   bool arm() override;
   void disarm() override {}
   void flush() override;

@@ -1,0 +1,102 @@
+#include "muster/drivers/tcp/busy_poller.h"
+
+#include <chrono>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+namespace muster::drivers::tcp {
+namespace {
+
+using enum loop::Outlook;
+
+struct Socket final : Pollable {
+  bool has_bytes = false;
+  bool is_elsewhere = true;  // Its peer, on another processor.
+  int looks = 0;
+  bool look() override {
+    ++looks;
+    return has_bytes;
+  }
+  bool is_worth_waiting_for() const override { return is_elsewhere; }
+};
+
+struct BusyPollerTest : ::testing::Test {
+  BusyPollerTest() { clock.advance(std::chrono::hours(1)); }
+  // Bytes come from each of them.
+  void round() {
+    for (Socket* socket : {&a, &b}) poller.saw(*socket, clock.now());
+  }
+
+  ManualClock clock;
+  std::unique_ptr<loop::Loop> loop = *loop::Loop::make({.clock = &clock, .keeper = false});
+  BusyPoller poller{*loop};
+  Socket a, b;
+};
+
+TEST_F(BusyPollerTest, NothingIsHopedForWhereNothingIsBusy) {
+  EXPECT_EQ(poller.outlook(), none);
+  poller.saw(a, clock.now());
+  EXPECT_EQ(poller.outlook(), none);
+}
+
+TEST_F(BusyPollerTest, ASingleBusySocketIsLookedAt) {
+  a.has_bytes = true;
+  poller.look_at(a);
+  EXPECT_EQ(poller.outlook(), soon);
+  EXPECT_TRUE(poller.poll());
+  poller.forget(a);
+  EXPECT_FALSE(poller.poll());
+  EXPECT_EQ(a.looks, 1);
+}
+
+TEST_F(BusyPollerTest, APeerOnThisProcessorIsLetHaveIt) {
+  a.is_elsewhere = false;
+  poller.look_at(a);
+  EXPECT_EQ(poller.outlook(), one);
+}
+
+TEST_F(BusyPollerTest, SeveralBusySocketsAreLeftToTheSystem) {
+  a.has_bytes = true;
+  poller.look_at(a);
+  round();
+  EXPECT_EQ(poller.outlook(), sockets);
+  EXPECT_FALSE(poller.poll());
+  EXPECT_EQ(a.looks, 0);
+}
+
+TEST_F(BusyPollerTest, BytesFoundByALookCountAsWell) {
+  a.has_bytes = true;
+  poller.look_at(a);
+  ASSERT_TRUE(poller.poll());
+  poller.saw(b, clock.now());
+  EXPECT_EQ(poller.outlook(), sockets);
+}
+
+TEST_F(BusyPollerTest, OneThatHasBeenSilentIsForgotten) {
+  round();
+  clock.advance(Crowd::kLately);
+  poller.saw(a, clock.now());
+  poller.look_at(a);
+  EXPECT_EQ(poller.outlook(), soon);
+}
+
+TEST_F(BusyPollerTest, WaitsThatEndInASleepAreTriedMoreRarely) {
+  int tries = 0;
+  for (int wait = 0; wait < 255; ++wait) {
+    round();
+    tries += poller.outlook() == sockets ? 1 : 0;
+    poller.arm();
+  }
+  EXPECT_EQ(tries, 8);
+
+  for (int wait = 0; poller.outlook() != sockets; ++wait) ASSERT_LT(wait, 128);
+  round();  // This time they came.
+
+  EXPECT_EQ(poller.outlook(), sockets);
+  poller.arm();
+  EXPECT_EQ(poller.outlook(), sockets) << "a first disappointment";
+}
+
+}  // namespace
+}  // namespace muster::drivers::tcp

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include <sys/uio.h>
@@ -34,6 +35,10 @@ class Stream {
   // Goes on with what must be settled before bytes may flow. Called again
   // when the socket is ready for what was wanted, until it is done.
   virtual Handshake handshake() = 0;
+
+  // What moves the bytes from then on, in place of this, which has nothing left to do;
+  // nullptr if this does it itself.
+  virtual std::unique_ptr<Stream> successor() { return nullptr; }
 
   // Into, or from, the given memory in order. Less than asked means that a
   // further call would most likely find it blocked.

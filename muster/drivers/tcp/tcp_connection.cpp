@@ -82,6 +82,7 @@ void TcpConnection::shake_hands() {
   switch (stream_->handshake()) {
     case Stream::Handshake::done:
       state_ = State::open;
+      if (auto next = stream_->successor()) stream_ = std::move(next);
       if (deadline_) shared_.loop.stop(*deadline_);
       watch_for(EPOLLIN);
       if (!queue_.empty()) shared_.loop.flush_later(*this);
@@ -232,7 +233,8 @@ bool TcpConnection::read() {
     const Transfer got = read_once(asked);
     if (got.state == Transfer::State::blocked) break;
     any = true;
-    if (got.state != Transfer::State::moved || got.bytes < asked) break;
+    if (got.state != Transfer::State::moved) break;
+    if (got.bytes < asked && (state_ != State::open || !stream_->has_more())) break;
   }
   if (any) gathering_.was_read();
   if (state_ == State::open && stream_->has_more()) shared_.loop.flush_soon(more_);

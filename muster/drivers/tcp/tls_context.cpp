@@ -94,6 +94,10 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(TlsOptions options) {
   std::unique_ptr<TlsContext> made(new TlsContext(std::move(options)));
   MUSTER_TRY(made->client_, make_context(TLS_client_method(), made->options_));
   MUSTER_TRY(made->server_, make_context(TLS_server_method(), made->options_));
+  if (!made->options_.use_kernel) {
+    TlsStream::learn_secrets(made->client_.get());
+    TlsStream::learn_secrets(made->server_.get());
+  }
   if (made->uses_certificates()) {
     MUSTER_TRY_OK(use_certificates(made->client_.get(), made->options_));
     MUSTER_TRY_OK(use_certificates(made->server_.get(), made->options_));

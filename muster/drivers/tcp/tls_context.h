@@ -12,6 +12,7 @@
 #include "muster/base/result.h"
 #include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tls_options.h"
+#include "muster/drivers/tcp/tls_record_stream.h"
 #include "muster/net/socket_address.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX.
@@ -45,7 +46,8 @@ class TlsContext {
   bool uses_certificates() const { return !options_.ca_file.empty(); }
   const TlsOptions& options() const { return options_; }
   Id id() const { return id_; }
-  std::vector<std::byte>& gathered() { return gathered_; }
+  Gathered& gathered() { return gathered_; }
+  TlsIncoming& incoming() { return incoming_; }
   std::vector<std::byte>& joined() { return joined_; }
 
   // Dials of our own that are under way, by the address they come from: only
@@ -62,7 +64,8 @@ class TlsContext {
   ContextPointer client_;
   ContextPointer server_;
   std::vector<std::string> dials_;
-  std::vector<std::byte> gathered_;  // Lent to one stream at a time, as is the next.
+  Gathered gathered_;  // Lent to one stream at a time, as are the next two.
+  TlsIncoming incoming_;
   std::vector<std::byte> joined_;
 };
 

@@ -19,6 +19,17 @@ using tcp::testing::token;
 
 constexpr const char* kSuite = "TLS_AES_128_GCM_SHA256";
 
+// Counts those that come.
+void count_key_updates(const RawTls& raw, int& updates) {
+  SSL_CTX_set_msg_callback_arg(raw.context.get(), &updates);
+  SSL_CTX_set_msg_callback(raw.context.get(), [](int is_sent, int, int type, const void* bytes,
+                                                 std::size_t size, SSL*, void* count) {
+    const bool is_update = type == SSL3_RT_HANDSHAKE && size > 0 &&
+                           *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
+    if (is_sent == 0 && is_update) ++*static_cast<int*>(count);
+  });
+}
+
 TEST_F(Tls, TheSameTokenOpensTheDoor) {
   dial(listen(knowing({token(1)})), knowing({token(1)}));
   expect_welcome();
@@ -130,18 +141,12 @@ TEST_F(Tls, NeitherTicketsNorEarlyDataAreGiven) {
 }
 
 TEST_F(Tls, NoKeyEncryptsMoreThanItMay) {
-  static int updates;
-  updates = 0;
+  int updates = 0;
   TlsOptions options = knowing({token(1)});
   options.records_per_key = 16;
   RawTls raw(connect_raw(listen(options).port), false);
   raw.offer(TlsIdentity{1, {7, 7}}.to_text(), tcp::tls_key(token(1)), kSuite);
-  SSL_CTX_set_msg_callback(raw.context.get(), [](int is_sent, int, int type, const void* bytes,
-                                                 std::size_t size, SSL*, void*) {
-    const bool is_update = type == SSL3_RT_HANDSHAKE && size > 0 &&
-                           *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
-    if (is_sent == 0 && is_update) ++updates;
-  });
+  count_key_updates(raw, updates);
   ASSERT_TRUE(pump([&] { return raw.is_done; }, [&] { raw.step(); }));
 
   // More than the sockets hold: keys are changed also where nothing can leave.
@@ -171,6 +176,51 @@ TEST_F(Tls, BothEndsTakeUpNewKeysWithoutLosingAnything) {
   TlsOptions options = knowing({token(1)});
   options.records_per_key = 2;
   dial(listen(options), options);
+  expect_welcome();
+}
+
+TEST_F(Tls, AKeyThatThePeerAsksForIsGiven) {
+  int updates = 0;
+  RawTls raw(connect_raw(listen(knowing({token(1)})).port), false);
+  raw.offer(TlsIdentity{1, {7, 7}}.to_text(), tcp::tls_key(token(1)), kSuite);
+  count_key_updates(raw, updates);
+  ASSERT_TRUE(pump([&] { return raw.is_done; }, [&] { raw.step(); }));
+
+  const std::vector<std::byte> said =
+      tcp::testing::on_the_wire(net::testing::make_frame({8, {100}}, 3));
+  for (int i = 1; i <= 2; ++i) {
+    ASSERT_EQ(SSL_key_update(raw.session.get(), SSL_KEY_UPDATE_REQUESTED), 1);
+    ASSERT_EQ(SSL_write(raw.session.get(), said.data(), static_cast<int>(said.size())),
+              static_cast<int>(said.size()));
+    ASSERT_TRUE(pump([&] { return std::ssize(accepted.back().frames) == i; }));
+    {
+      const loop::Turn turn(*loop);
+      wire::Frame frame = net::testing::make_frame({8, {100}}, 3);
+      ASSERT_TRUE(accepted.back().connection->send(frame));
+    }
+    std::vector<std::byte> heard(said.size());
+    ASSERT_TRUE(pump([&] {
+      return SSL_read(raw.session.get(), heard.data(), static_cast<int>(heard.size())) > 0;
+    }));
+    EXPECT_EQ(heard, said);
+    EXPECT_EQ(updates, i);
+  }
+}
+
+TEST_F(Tls, BothWaysToMoveRecordsUnderstandEachOther) {
+  TlsOptions by_the_kernel = knowing({token(1)});
+  by_the_kernel.use_kernel = true;
+  dial(listen(knowing({token(1)})), by_the_kernel);
+  expect_welcome();
+  {
+    const loop::Turn turn(*loop);
+    dialed.connection.reset();
+    near.reset();
+    listener.reset();
+    accepted.clear();
+    far.reset();
+  }
+  dial(listen(by_the_kernel), knowing({token(1)}));
   expect_welcome();
 }
 

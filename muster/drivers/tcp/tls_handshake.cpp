@@ -1,6 +1,7 @@
 // How a TlsStream comes about: keys, identities, and what is said when it fails.
 
 #include <algorithm>
+#include <charconv>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -34,6 +35,22 @@ Error hung_up() {
           "TLS handshake: the peer hung up; does it speak with encryption at this address?"};
 }
 
+// One of the secrets in a line of the form that is common for key logs: what it is, a
+// number of the connection, and the secret, both in hexadecimal.
+std::optional<TrafficSecret> secret_in(std::string_view line, std::string_view name) {
+  if (!line.starts_with(name) || line.substr(name.size(), 1) != " ") return std::nullopt;
+  line.remove_prefix(line.rfind(' ') + 1);
+  TrafficSecret secret{};
+  if (line.size() != 2 * secret.size()) return std::nullopt;
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    const char* const at = line.data() + 2 * i;
+    unsigned value = 0;
+    if (std::from_chars(at, at + 2, value, 16).ptr != at + 2) return std::nullopt;
+    secret[i] = static_cast<std::byte>(value);
+  }
+  return secret;
+}
+
 // The other end of a connected socket is gone, and left nothing to read.
 bool has_hung_up(int socket) {
   std::byte next;
@@ -62,6 +79,11 @@ struct TlsStream::Callbacks {
     return 1;
   }
 
+  // OpenSSL has no other way to tell what the two ends have agreed upon.
+  static void learn_secret(const SSL* session, const char* line) {
+    static_cast<TlsStream*>(SSL_get_app_data(session))->learn_secret(line);
+  }
+
   // Does the server know what was offered? Without a key, and without a
   // certificate, the handshake fails.
   static int find_key(SSL* session, const unsigned char* identity, std::size_t size,
@@ -76,6 +98,16 @@ void TlsStream::use_keys(SSL_CTX* client, SSL_CTX* server) {
   SSL_CTX_set_psk_find_session_callback(server, Callbacks::find_key);
 }
 
+void TlsStream::learn_secrets(SSL_CTX* context) {
+  SSL_CTX_set_keylog_callback(context, Callbacks::learn_secret);
+}
+
+TlsStream::Learned::~Learned() {
+  for (auto* secret : {&client, &server}) {
+    if (*secret) OPENSSL_cleanse((*secret)->data(), (*secret)->size());
+  }
+}
+
 void TlsStream::FreeSession::operator()(ssl_st* session) const { SSL_free(session); }
 
 TlsStream::TlsStream(TlsContext& context, SSL* session, int socket)
@@ -88,7 +120,7 @@ TlsStream::TlsStream(TlsContext& context, SSL* session, int socket)
 TlsStream::~TlsStream() {
   leave_dials();
   // The peer shall know that nothing is missing, if it can be told at once.
-  if (is_open_ && !failure_ && !wire_.has_unsent()) {
+  if (is_open_ && wire_.socket() >= 0 && !failure_ && !wire_.has_unsent()) {
     SSL_shutdown(session_.get());
     wire_.flush();
   }
@@ -194,6 +226,32 @@ Stream::Handshake TlsStream::settle() {
   // since taking them anew for each record shows.
   SSL_clear_mode(session_.get(), SSL_MODE_RELEASE_BUFFERS);
   return Handshake::done;
+}
+
+void TlsStream::learn_secret(std::string_view line) {
+  const auto client = secret_in(line, "CLIENT_TRAFFIC_SECRET_0");
+  const auto server = secret_in(line, "SERVER_TRAFFIC_SECRET_0");
+  if (!client && !server) return;
+  if (!learned_) learned_ = std::make_unique<Learned>();
+  if (client) learned_->client = client;
+  if (server) learned_->server = server;
+}
+
+// OpenSSL reads record by record, and the handshake ends with one: whatever follows it
+// is still with the wire, or in the socket.
+std::unique_ptr<Stream> TlsStream::successor() {
+  const std::unique_ptr<Learned> learned = std::move(learned_);
+  if (!learned || !learned->client || !learned->server) return nullptr;
+  if (SSL_has_pending(session_.get()) == 1) return nullptr;
+  const bool is_server = SSL_is_server(session_.get()) == 1;
+  auto next = std::make_unique<TlsRecordStream>(
+      wire_.socket(),
+      TlsRecordStream::Secrets{is_server ? *learned->client : *learned->server,
+                               is_server ? *learned->server : *learned->client},
+      wire_.ahead(), TlsRecordStream::Lent{context_.gathered(), context_.incoming()},
+      context_.options().records_per_key);
+  wire_.give_up_socket();
+  return next;
 }
 
 Error TlsStream::why_no_handshake(int kind) const {

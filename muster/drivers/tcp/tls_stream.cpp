@@ -4,60 +4,21 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "muster/drivers/tcp/runs.h"
+
 namespace muster::drivers::tcp {
 namespace {
 
-// The most that TLS puts into one record.
-constexpr std::size_t kRecord = std::size_t{16} << 10;
-// Bytes that are encrypted before they are sent: few enough that they stay in
-// the cache, many enough that the system calls do not show.
-constexpr std::size_t kBatch = 8 * kRecord;
 // Batches after which a stream keeps OpenSSL's buffers, 34 KB, for good: to make
 // and free them for each record takes longer than to encrypt a small one. Links
 // that have hardly spoken have none, so that a thousand new ones are cheap.
 constexpr int kOften = 4096;
-
-// Walks over runs of bytes.
-class Cursor {
- public:
-  Cursor(std::span<const iovec> runs, std::size_t skipped) : runs_(runs) { skip(skipped); }
-
-  bool at_end() const { return runs_.empty(); }
-  // What is left of the run where it stands.
-  std::span<const std::byte> here() const {
-    return {static_cast<const std::byte*>(runs_[0].iov_base) + used_, runs_[0].iov_len - used_};
-  }
-  void skip(std::size_t bytes) {
-    while (!runs_.empty() && bytes >= runs_[0].iov_len - used_) {
-      bytes -= runs_[0].iov_len - used_;
-      runs_ = runs_.subspan(1);
-      used_ = 0;
-    }
-    used_ += bytes;
-  }
-  // Copies up to `size` bytes, and skips them.
-  std::size_t copy(std::byte* to, std::size_t size) {
-    std::size_t copied = 0;
-    while (copied < size && !at_end()) {
-      const auto from = here().first(std::min(here().size(), size - copied));
-      std::memcpy(to + copied, from.data(), from.size());
-      copied += from.size();
-      skip(from.size());
-    }
-    return copied;
-  }
-
- private:
-  std::span<const iovec> runs_;
-  std::size_t used_ = 0;
-};
 
 // What others have left there would be taken for ours. To look is cheaper than
 // to clear.
@@ -136,10 +97,10 @@ bool TlsStream::encrypt(std::span<const iovec> from, std::size_t skipped) {
     SSL_clear_mode(session_.get(), SSL_MODE_RELEASE_BUFFERS);
   }
   Cursor rest(from, skipped);
-  while (!rest.at_end() && ahead_ < kBatch) {
+  while (!rest.at_end() && ahead_ < kTlsBatch) {
     std::span<const std::byte> next = rest.here();
     if (next.size() >= kRecord) {
-      const std::size_t whole = std::min(next.size(), kBatch - ahead_);
+      const std::size_t whole = std::min(next.size(), kTlsBatch - ahead_);
       next = next.first(std::max(kRecord, whole / kRecord * kRecord));
       rest.skip(next.size());
     } else {

@@ -1,7 +1,7 @@
-// TlsStream: TLS 1.3 over a connected socket.
+// TlsStream: TLS 1.3 over a connected socket, as OpenSSL does it.
 //
-// Bytes of large parts are encrypted from where they lie and decrypted into
-// where they belong; small runs are joined into one record.
+// It shakes hands. Where the kernel is to encrypt it also moves the bytes; else that is
+// a TlsRecordStream's.
 
 #pragma once
 
@@ -39,9 +39,12 @@ class TlsStream final : public Stream {
   // Lets sessions of these contexts agree on the token's key, and on nothing
   // else.
   static void use_keys(ssl_ctx_st* client, ssl_ctx_st* server);
+  // Sessions of this context tell their streams what the records are encrypted with.
+  static void learn_secrets(ssl_ctx_st* context);
 
   // Code::invalid if the two ends do not trust each other: no use to try again.
   Handshake handshake() override;
+  std::unique_ptr<Stream> successor() override;
   Transfer read(std::span<const iovec> into) override;
   Transfer write(std::span<const iovec> from) override;
   bool has_more() const override;
@@ -60,6 +63,7 @@ class TlsStream final : public Stream {
   void leave_dials();
 
   ssl_session_st* find_key(std::string_view identity);
+  void learn_secret(std::string_view line);
 
   Handshake settle();
   Error why_no_handshake(int kind) const;
@@ -74,6 +78,13 @@ class TlsStream final : public Stream {
   std::optional<SocketAddress> dialed_from_;
   std::string identity_;  // That we offer.
   net::Key key_{};
+  // What the two ends write with. Strangers that have not shaken hands have none.
+  struct Learned {
+    ~Learned();
+    std::optional<TrafficSecret> client;
+    std::optional<TrafficSecret> server;
+  };
+  std::unique_ptr<Learned> learned_;
   std::string refusal_;        // Why we take no key of the peer's.
   std::size_t ahead_ = 0;      // Bytes that are encrypted, but not all have left.
   int batches_ = 0;            // That were encrypted, up to as many as count.

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include <openssl/bio.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "muster/base/check.h"
@@ -44,9 +43,9 @@ struct TlsWire::Method {
   }
 };
 
-TlsWire::TlsWire(int socket, std::vector<std::byte>& gathered)
+TlsWire::TlsWire(int socket, Gathered& gathered)
     : socket_(socket),
-      gathered_(gathered),
+      outgoing_(socket, gathered),
       bio_(BIO_new(Method::get())),
       kernel_(BIO_new_socket(socket, BIO_NOCLOSE)) {
   MUSTER_CHECK(bio_ != nullptr && kernel_ != nullptr, "there is memory for a connection");
@@ -57,7 +56,7 @@ TlsWire::TlsWire(int socket, std::vector<std::byte>& gathered)
 TlsWire::~TlsWire() {
   BIO_free(bio_);
   BIO_free(kernel_);
-  close_gently(socket_);
+  if (socket_ >= 0) close_gently(socket_);
 }
 
 int TlsWire::read(char* into, int size) {
@@ -111,8 +110,9 @@ int TlsWire::write(const char* from, int size) {
     is_control_next_ = false;
     return flush() && !has_unsent() ? BIO_write(kernel_, from, size) : -1;
   }
-  const auto* const bytes = reinterpret_cast<const std::byte*>(from);
-  gathered_.insert(gathered_.end(), bytes, bytes + size);
+  const auto count = static_cast<std::size_t>(size);
+  std::memcpy(outgoing_.gathered().room(count), from, count);
+  outgoing_.gathered().add(count);
   return size;
 }
 
@@ -134,38 +134,6 @@ long TlsWire::control(int command, long number, void* pointer) {
       return uses_kernel_ ? BIO_ctrl(kernel_, command, number, pointer) : 0;
     default: return 0;
   }
-}
-
-// How many bytes the socket took.
-std::size_t TlsWire::send_some(const std::byte* data, std::size_t size) {
-  std::size_t sent = 0;
-  while (sent < size) {
-    const ssize_t took = send(socket_, data + sent, size - sent, MSG_NOSIGNAL);
-    if (took < 0 && errno == EINTR) continue;
-    if (took < 0) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK) error_ = errno;
-      break;
-    }
-    sent += static_cast<std::size_t>(took);
-  }
-  return sent;
-}
-
-bool TlsWire::flush() {
-  if (has_unsent()) {
-    sent_ += send_some(unsent_.data() + sent_, unsent_.size() - sent_);
-    if (sent_ == unsent_.size()) {
-      unsent_ = {};
-      sent_ = 0;
-    }
-  }
-  if (!gathered_.empty() && error_ == 0) {
-    const std::size_t sent = has_unsent() ? 0 : send_some(gathered_.data(), gathered_.size());
-    unsent_.insert(unsent_.end(), gathered_.begin() + static_cast<std::ptrdiff_t>(sent),
-                   gathered_.end());
-  }
-  gathered_.clear();
-  return error_ == 0;
 }
 
 }  // namespace muster::drivers::tcp

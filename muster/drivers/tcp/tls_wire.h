@@ -9,7 +9,10 @@
 
 #include <array>
 #include <cstddef>
-#include <vector>
+#include <span>
+#include <utility>
+
+#include "muster/drivers/tcp/tls_outgoing.h"
 
 struct bio_st;  // OpenSSL's BIO.
 
@@ -17,9 +20,8 @@ namespace muster::drivers::tcp {
 
 class TlsWire {
  public:
-  // Takes over `socket`. `gathered` is lent to one wire at a time and is empty
-  // in between.
-  TlsWire(int socket, std::vector<std::byte>& gathered);
+  // Takes over `socket`.
+  TlsWire(int socket, Gathered& gathered);
   ~TlsWire();  // Closes.
   TlsWire(const TlsWire&) = delete;
   TlsWire& operator=(const TlsWire&) = delete;
@@ -30,18 +32,22 @@ class TlsWire {
   void start_reading() { is_drained_ = false; }
   // Bytes that were read along wait here.
   bool has_ahead() const { return ahead_from_ < ahead_to_; }
+  std::span<const std::byte> ahead() const {
+    return std::span(ahead_).subspan(ahead_from_, ahead_to_ - ahead_from_);
+  }
   // Nothing waits here, nor in the socket when it was last asked.
   bool is_drained() const { return is_drained_ && !has_ahead(); }
 
   // Sends what OpenSSL wrote. What the socket does not take stays here. False if
   // it failed for good; error() says why.
-  bool flush();
-  bool has_unsent() const { return !unsent_.empty(); }
-  std::size_t gathered() const { return gathered_.size(); }
+  bool flush() { return outgoing_.flush(); }
+  bool has_unsent() const { return outgoing_.has_unsent(); }
 
   bool has_ended() const { return has_ended_; }  // The peer sends no more.
-  int error() const { return error_; }           // Of the socket, or 0.
+  int error() const { return outgoing_.error() != 0 ? outgoing_.error() : error_; }
   int socket() const { return socket_; }
+  // Somebody else closes it then.
+  int give_up_socket() { return std::exchange(socket_, -1); }
 
  private:
   struct Method;
@@ -50,18 +56,15 @@ class TlsWire {
   int read_along(char* into, std::size_t size);
   int write(const char* from, int size);
   long control(int command, long number, void* pointer);
-  std::size_t send_some(const std::byte* data, std::size_t size);
 
   int socket_;
-  std::vector<std::byte>& gathered_;
-  std::vector<std::byte> unsent_;
+  TlsOutgoing outgoing_;
   bio_st* bio_;
   bio_st* kernel_;  // What the kernel's TLS is switched on by.
-  std::array<std::byte, 2048> ahead_;
+  std::array<std::byte, 1024> ahead_;
   std::size_t ahead_from_ = 0;
   std::size_t ahead_to_ = 0;
-  std::size_t sent_ = 0;  // Of unsent_.
-  int error_ = 0;
+  int error_ = 0;  // Of reading.
   bool is_drained_ = false;
   bool has_ended_ = false;
   bool uses_kernel_ = false;      // It encrypts or decrypts, or both.

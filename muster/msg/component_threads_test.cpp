@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "muster/drivers/inproc/inproc.h"
 #include "muster/msg/component.h"
@@ -191,6 +192,42 @@ TEST_F(ComponentThreads, EndWithTheErrorOfAPoolsHandlerIfToldTo) {
   EXPECT_EQ(worker.launch(seconds(60)).error(), Error(Code::not_found, "no such model"));
   const Replies replies = *master->receive_by_id({id}, seconds(20));
   EXPECT_EQ(replies.failures.at(0).error.code(), Code::not_found);
+}
+
+// While it lives no thread can be made: there is no room for its stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_init(&before_);
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+TEST_F(ComponentThreads, SayThatTheSystemHasNoThreadsForTheirPool) {
+  const auto proxy = group.start("worker_1");
+  Component<Worker> worker(*proxy, {.pool = 2}, {{"add", &Worker::add}});
+  {
+    const NoThreads none;
+    const Status ended = worker.launch(milliseconds(20));
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code(), Code::overloaded) << ended.error().describe();
+  }
+  // Once there are some, it runs.
+  EXPECT_EQ(worker.launch(milliseconds(20)).error().code(), Code::timeout);
 }
 
 }  // namespace

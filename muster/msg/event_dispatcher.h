@@ -54,7 +54,8 @@ class EventDispatcher {
 
   // Works until stop(), which is no error. Code::timeout and Code::cancelled as
   // `wait` says; else why the proxy is over, or the error of a handler if the
-  // policy is to stop. Code::invalid if it runs already.
+  // policy is to stop. Code::invalid if it runs already; Code::overloaded if the
+  // system has no threads for the pool.
   Status launch(const Wait& wait = {});
 
   // Any thread, handlers too. No handler is begun any more, now and for good.

@@ -50,7 +50,7 @@ Status EventDispatcher::launch(const Wait& wait) {
   const std::stop_callback by_caller(wait.stop(), end);
   const TimePoint deadline = wait.deadline_from([this] { return proxy_.loop().now(); });
   if (options_.pool > 0) {
-    pool_ = std::make_unique<internal::HandlerPool>(proxy_.loop(), options_.pool);
+    MUSTER_TRY(pool_, internal::HandlerPool::make(proxy_.loop(), options_.pool));
   }
   Status ended = run(Wait(deadline, launch_stop_.get_token()).asking(wait.check()), deadline);
   pool_.reset();  // What runs in it may still fail.

@@ -1,14 +1,28 @@
 #include "muster/msg/handler_pool.h"
 
+#include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace muster::msg::internal {
 
 using loop::Turn;
 
-HandlerPool::HandlerPool(loop::Loop& loop, std::size_t threads) : loop_(loop), idle_(threads) {
-  threads_.reserve(threads);
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+Result<std::unique_ptr<HandlerPool>> HandlerPool::make(loop::Loop& loop, std::size_t threads) {
+  std::unique_ptr<HandlerPool> pool(new HandlerPool(loop));
+  pool->threads_.reserve(threads);
+  try {
+    for (std::size_t i = 0; i < threads; ++i) {
+      pool->threads_.emplace_back([made = pool.get()] { made->work(); });
+    }
+  } catch (const std::system_error& none) {
+    return Error(Code::overloaded,
+                 fmt::format("make {} threads for handlers: the {}. cannot be: {}", threads,
+                             pool->threads_.size() + 1, none.what()));
+  }
+  pool->idle_ = threads;  // Nobody runs anything yet.
+  return pool;
 }
 
 HandlerPool::~HandlerPool() {

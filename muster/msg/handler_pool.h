@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "muster/base/result.h"
 #include "muster/loop/loop.h"
 #include "muster/msg/proxy_wait.h"
 #include "muster/msg/wait.h"
@@ -16,7 +18,8 @@ namespace muster::msg::internal {
 
 class HandlerPool {
  public:
-  HandlerPool(loop::Loop& loop, std::size_t threads);
+  // Code::overloaded if the system has no thread to give.
+  static Result<std::unique_ptr<HandlerPool>> make(loop::Loop& loop, std::size_t threads);
   // Waits for what runs.
   ~HandlerPool();
   HandlerPool(const HandlerPool&) = delete;
@@ -28,12 +31,13 @@ class HandlerPool {
   void run(std::function<void()> job);
 
  private:
+  explicit HandlerPool(loop::Loop& loop) : loop_(loop) {}
   void change(const std::function<void()>& what);
   void work();
 
   loop::Loop& loop_;
   // Under the baton.
-  std::size_t idle_;
+  std::size_t idle_ = 0;
   std::vector<std::function<void()>> jobs_;  // Each has an idle thread that will take it.
   bool is_ending_ = false;
 

@@ -16,6 +16,12 @@ using loop::Turn;
 
 namespace {
 
+std::string registry_missing(const ProxyCore& core) {
+  const std::string answer = "an answer of the registry";
+  return core.registry_away() ? fmt::format("{} ({})", answer, core.registry_away()->message())
+                              : answer;
+}
+
 // Removals of the OutboxStore that wait for one another.
 constexpr std::size_t kUnwritten = 256;
 
@@ -43,8 +49,7 @@ Result<std::unique_ptr<Proxy>> Proxy::join(loop::Loop& loop, ProxyOptions option
   const Turn turn(loop);
   if (core.end()) return core.end()->during(fmt::format("join {}", core.options().group));
   if (waited == Waited::done) return proxy;
-  const std::string missing =
-      core.is_joined() ? core.missing_of(expected) : "an answer of the registry";
+  const std::string missing = core.is_joined() ? core.missing_of(expected) : registry_missing(core);
   return internal::why_not(waited, fmt::format("join {} as {}: still missing: {}",
                                                core.options().group, core.options().name, missing));
 }

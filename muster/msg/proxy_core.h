@@ -209,6 +209,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   // Counts up whenever a peer comes, goes or returns.
   std::uint64_t changes() const { return changes_; }
   std::uint64_t incarnation() const { return self_.incarnation; }
+  const std::optional<Error>& registry_away() const { return registry_away_; }
   // After sessions were opened or ended.
   void sessions_changed();
   ProxyCounters counters() const;
@@ -326,7 +327,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::unique_ptr<Membership> membership_;
   bool is_admitted_ = false;
   TimePoint admitted_at_{};
-  bool is_registry_away_ = false;
+  std::optional<Error> registry_away_;  // Why it cannot be reached.
   bool is_leaving_ = false;
   bool was_minimum_met_ = false;
   bool is_below_minimum_ = false;

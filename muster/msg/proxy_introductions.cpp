@@ -117,7 +117,7 @@ void ProxyCore::introduction_came(PeerLink& link, const MessageHead& head,
 // registry has the last word: it ends us, or gives us a higher incarnation. Only while it
 // cannot be asked the peer's word will do.
 void ProxyCore::fenced_by(PeerLink& link, std::uint64_t incarnation) {
-  if (!is_registry_away_ || incarnation <= self_.incarnation || self_.incarnation == 0) {
+  if (!registry_away_ || incarnation <= self_.incarnation || self_.incarnation == 0) {
     return drop_link(link);
   }
   const Error why(Code::invalid, "fenced: a younger incarnation bears this name");

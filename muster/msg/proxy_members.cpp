@@ -13,7 +13,7 @@ void ProxyCore::on_admitted(const Member& self) {
   const bool is_new = self.incarnation != self_.incarnation;
   self_.incarnation = self.incarnation;
   if (!std::exchange(is_admitted_, true)) admitted_at_ = loop_.now();
-  if (std::exchange(is_registry_away_, false)) tell({.kind = ProxyEvent::Kind::registry_back});
+  if (std::exchange(registry_away_, std::nullopt)) tell({.kind = ProxyEvent::Kind::registry_back});
   // Those who have heard another incarnation, or none, hear this one.
   for (const auto& stranger : strangers_) {
     if (stranger->link->is_up() && may_introduce(*stranger) &&
@@ -139,7 +139,7 @@ void ProxyCore::forget_absent() {
 }
 
 void ProxyCore::on_unreachable(const Error& why) {
-  if (std::exchange(is_registry_away_, true)) return;
+  if (std::exchange(registry_away_, why)) return;
   tell({.kind = ProxyEvent::Kind::registry_unreachable, .text = why.describe()});
 }
 

@@ -1,12 +1,12 @@
 // A proxy's sending calls: one request, several, or one to many.
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "muster/msg/copy_large.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/proxy_core.h"
 #include "muster/msg/proxy_wait.h"
@@ -110,7 +110,7 @@ void share_parts(ProxyCore& core, std::vector<Proxy::SendItem>& items) {
     const auto [data, size] = place;
     WritableBuffer memory = shared_memory(core, size);
     if (memory.data() == nullptr) return;
-    std::memcpy(memory.data(), data, size);
+    copy_large(memory.data(), data, size);
     const Buffer shared = std::move(memory).freeze(size);
     for (Buffer* part : parts) *part = shared;
   }

@@ -26,6 +26,10 @@ struct EmbeddedOptions {
   Duration folder_check = std::chrono::seconds(1);
 };
 
+// Makes the folder if it is not there. An error says why it cannot serve: a member would try
+// again until it can.
+Status prepare_folder(const std::string& folder);
+
 // Needs the baton, as does the registry's end. The loop outlives the registry.
 std::unique_ptr<msg::Registry> make_embedded_registry(loop::Loop& loop,
                                                       EmbeddedOptions options = {});

@@ -1,4 +1,5 @@
 #include "muster/registries/embedded/embedded.h"
+#include "muster/registries/embedded/folder.h"
 #include "muster/registries/embedded/hosting.h"
 #include "muster/registries/embedded/inquiry.h"
 #include "muster/registries/embedded/member.h"
@@ -31,6 +32,10 @@ class EmbeddedRegistry final : public msg::Registry {
 };
 
 }  // namespace
+
+Status prepare_folder(const std::string& folder) {
+  return embedded::prepare(folder.empty() ? embedded::default_base() : folder);
+}
 
 std::unique_ptr<msg::Registry> make_embedded_registry(loop::Loop& loop, EmbeddedOptions options) {
   return std::make_unique<EmbeddedRegistry>(loop, std::move(options));

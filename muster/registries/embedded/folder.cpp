@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,9 +47,13 @@ struct Held {
 };
 
 Held& held() {
-  static Held all;
+  static Held& all = *new Held;  // Never destroyed: whoever goes last may still ask.
   return all;
 }
+
+// No child is made while another thread is at it, or the mutex would never be free there.
+[[maybe_unused]] const int kWaitsForForks = pthread_atfork(
+    [] { held().mutex.lock(); }, [] { held().mutex.unlock(); }, [] { held().mutex.unlock(); });
 
 Result<Descriptor> open_private(int parent, const std::string& name, const std::string& path,
                                 bool may_make) {
@@ -80,6 +85,11 @@ std::string default_base() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && runtime[0] == '/') return std::string(runtime) + "/muster";
   return "/tmp/muster-" + std::to_string(geteuid());
+}
+
+Status prepare(const std::string& base) {
+  MUSTER_TRY([[maybe_unused]] const Descriptor opened, open_private(AT_FDCWD, base, base, true));
+  return ok();
 }
 
 FolderLock::FolderLock(Descriptor file, dev_t device, ino_t inode)

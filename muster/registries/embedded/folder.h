@@ -23,6 +23,8 @@ namespace muster::registries::embedded {
 
 // $XDG_RUNTIME_DIR/muster, or /tmp/muster-UID where there is none.
 std::string default_base();
+// Makes the folder of all groups, or says why it cannot serve.
+Status prepare(const std::string& base);
 
 // Held until it goes, or the process ends, whatever children it has forked.
 class FolderLock {

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -68,6 +70,28 @@ TEST(RegistryFolder, ItsLockIsHeldByOneAlsoWithinAProcess) {
     EXPECT_FALSE(*one.try_lock());
   }
   EXPECT_TRUE(*other.try_lock());
+}
+
+// A child that is made while another thread looks for locks may look for them, too.
+TEST(RegistryFolder, ItsLockIsKnownInAChildThatWasForkedBesideThreads) {
+  const TestFolder test;
+  const Folder folder = *Folder::open(test.path(), "g");
+  const auto lock = folder.try_lock();
+  ASSERT_TRUE(*lock);
+  std::jthread busy([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) static_cast<void>(folder.try_lock());
+  });
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      const auto mine = folder.try_lock();
+      _exit(mine && !*mine ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_EQ(status, 0) << "of child " << i;
+  }
 }
 
 // True if another process can take the lock.

@@ -39,7 +39,7 @@ def _messages(operation: str) -> tuple[Method, ...]:
         case "all_gather":
             return (Method("linear"), Method("doubling"), *rings)
         case "reduce_scatter":
-            return (Method("linear"), Method("pairwise"), *rings)
+            return (Method("linear"), Method("halving"), Method("pairwise"), *rings)
         case _:
             return (Method("pairwise"),)
 

@@ -34,6 +34,8 @@ std::uint64_t Communicator::completed() const { return core_->completed(); }
 Result<Outcome> Communicator::barrier() { return core_->run(internal::make_barrier()); }
 loop::Future<Outcome> Communicator::ibarrier() { return core_->start(internal::make_barrier()); }
 
+loop::Future<Outcome> Communicator::irefuse(Error why) { return core_->start(std::move(why)); }
+
 // Each operation twice: to be waited for, and not.
 #define MUSTER_OPERATION(name, parameters, arguments)      \
   Result<Outcome> Communicator::name parameters {          \

@@ -61,6 +61,23 @@ namespace internal {
 class CommunicatorCore;
 }
 
+namespace internal {
+bool set_awaited(bool awaited);
+}
+
+// While one lives its thread waits for what it begins, and does nothing else meanwhile. Large
+// operations are then carried out on the processor that it leaves.
+class Awaited {
+ public:
+  explicit Awaited(bool is = true) : before_(internal::set_awaited(is)) {}
+  ~Awaited() { internal::set_awaited(before_); }
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+
+ private:
+  bool before_;
+};
+
 class Communicator {
  public:
   // Meets the others by name alone, with no proxy, and returns once all are
@@ -105,7 +122,8 @@ class Communicator {
   bool is_read_in_place(std::span<const std::byte> bytes) const;
 
   // ---- Operations. In place: where input and output are the same memory, or
-  // the smaller is the rank's own block of the larger.
+  // the smaller is the rank's own block of the larger. Where they overlap in
+  // another way the call is refused.
 
   Result<Outcome> barrier();
   // The root's `data` everywhere.
@@ -148,6 +166,10 @@ class Communicator {
                                           const Reduction& reduction);
   loop::Future<Outcome> iall_to_all_v(Input send, Counts send_counts, Output receive,
                                       Counts receive_counts);
+
+  // For a layer above, which knows that this rank cannot make its next call, and why: the
+  // others, who make it, are told so and do not wait. Ends with `why`.
+  loop::Future<Outcome> irefuse(Error why);
 
   // The root's buffer, read where it lies by the ranks of its host: nothing is
   // copied if it was made by allocate(). It must not be written any more. Others

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include "muster/collectives/kernels.h"
 #include "muster/collectives/small.h"
@@ -21,6 +23,23 @@ Call counting_for(const Call& call) {
   what.form = static_cast<std::uint8_t>(what.form | Description::kCounting);
   tell.part_of = what;
   return tell;
+}
+
+// From so many bytes on it matters where a thread runs.
+constexpr std::uint64_t kWorthMoving = std::uint64_t{1} << 20;
+
+thread_local bool is_awaited = false;
+
+// Moves this thread to a processor, if it may run there, and leaves it free to be moved on.
+void move_to(int processor) {
+  if (processor < 0 || sched_getcpu() == processor) return;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (!CPU_ISSET(processor, &allowed)) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 }  // namespace
@@ -88,8 +107,20 @@ Error CommunicatorCore::refuse(const Error& why) {
 loop::Future<Outcome> CommunicatorCore::start(Result<Call> call) {
   auto promise = std::make_shared<loop::Promise<Outcome>>(fabric_->loop());
   loop::Future<Outcome> future = promise->future();
+  try {
+    worker();
+  } catch (const std::system_error& none) {
+    const Error why(Code::overloaded, fmt::format("make a thread: {}", none.what()));
+    promise->set(inside([&]() -> Result<Outcome> { return refuse(why); }));
+    return future;
+  }
   const Turnstile::Ticket ticket = turnstile_.take();
-  worker().give(ticket, [this, promise, call = std::move(call)] {
+  // The caller is about to sleep. Ranks have found a processor each by what their own threads
+  // did; who is woken elsewhere shares one with another rank, and its numbers lie elsewhere.
+  const bool is_large = call && call->count * size_of(call->element) >= kWorthMoving;
+  const int place = is_awaited && is_large ? sched_getcpu() : -1;
+  worker().give(ticket, [this, promise, call = std::move(call), place] {
+    move_to(place);
     if (is_closing_) {
       promise->set(Error(Code::cancelled, "the communicator was closed on this rank"));
     } else {
@@ -252,6 +283,8 @@ void CommunicatorCore::keep_input_of(const Call& call) {
   const std::uint64_t bytes = input_count(call.shape(size_, rank_)) * size_of(call.element);
   kept_input.assign(call.input, call.input + bytes);
 }
+
+bool set_awaited(bool awaited) { return std::exchange(is_awaited, awaited); }
 
 std::uint64_t derive_context(std::uint64_t from, std::span<const std::uint64_t> facts) {
   std::vector<std::uint64_t> all(facts.begin(), facts.end());

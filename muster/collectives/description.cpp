@@ -33,6 +33,7 @@ std::string describe(const Description& what) {
   if (what.deed == Deed::refused) return "what was refused";
   std::string text(name_of(what.deed));
   if ((what.form & Description::kUneven) != 0) text += "_v";
+  if (what.deed == Deed::grow) return fmt::format("grow({})", what.count);
   if (what.deed == Deed::barrier || what.deed > Deed::all_to_all) return text + "()";
   const auto element = element_of_number(static_cast<std::uint8_t>(what.element));
   const std::string_view type = element ? name(*element) : "unknown";

@@ -48,12 +48,13 @@ struct Description {
   Reduction::Kind reduction = Reduction::Kind::sum;
   std::uint8_t form = 0;  // kUneven, kOrdered, kCounting.
   Rank root = 0;
-  std::uint64_t count = 0;   // Elements of a rank, where all ranks have the same.
+  // Elements of a rank, where all ranks have the same; how many ranks it grows to.
+  std::uint64_t count = 0;
   std::uint64_t counts = 0;  // digest_of() the counts, where all ranks know them.
 
   static constexpr std::uint8_t kUneven = 1;
   static constexpr std::uint8_t kOrdered = 2;
-  static constexpr std::uint8_t kCounting = 4;  // Its first part: ranks tell their counts.
+  static constexpr std::uint8_t kCounting = 4;  // Its first part: ranks tell what they want.
 
   friend bool operator==(const Description&, const Description&) = default;
 };

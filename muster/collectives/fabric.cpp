@@ -159,6 +159,7 @@ void Fabric::become_founded() {
 
 void Fabric::on_admitted(const msg::Member&) {
   is_admitted_ = true;
+  away_.reset();
   for (const auto& seat : seats_) dial(*seat);
 }
 

@@ -62,6 +62,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   std::shared_ptr<Seat> find(Id id) const;
   // Why this member is not in the registry any more, if so.
   const std::optional<Error>& ended() const { return ended_; }
+  const std::optional<Error>& away() const { return away_; }
   // The communicator stands: from here on, others are newcomers.
   void become_founded();
   const std::optional<Welcome>& welcome() const { return welcome_; }
@@ -119,7 +120,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void on_joined(const msg::Member& member) override;
   void on_left(const msg::Member& member) override;
   void on_lost(const msg::Member& member, const Error& why) override;
-  void on_unreachable(const Error&) override {}
+  void on_unreachable(const Error& why) override { away_ = why; }
   void on_ended(Error why) override;
   void flush() override;
 
@@ -136,6 +137,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   std::vector<OwnSegment> own_segments_;
   std::uint32_t last_segment_ = 0;
   std::optional<Error> ended_;
+  std::optional<Error> away_;  // Why the registry cannot be reached.
   std::optional<Welcome> welcome_;
   bool is_admitted_ = false;
   bool is_founded_ = false;

@@ -1,7 +1,9 @@
 // Checks what the caller gave, before anybody else hears of it.
 
+#include <functional>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,6 +59,34 @@ std::uint64_t sum(CountSpan counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
+// Plans know two ways to be in place: the same memory, and the own block of the larger.
+bool is_known_place(const Call& call, Where where) {
+  switch (call.operation) {
+    case Operation::gather:
+    case Operation::all_gather: return call.input == call.result + call.block_offset(where.rank);
+    case Operation::scatter:
+    case Operation::reduce_scatter:
+      return call.result == call.input + call.block_offset(where.rank);
+    default: return call.input == call.result;
+  }
+}
+
+// The same call, unless its input of so many elements and its result overlap otherwise.
+Result<Call> if_apart(Call call, Where where, std::uint64_t inputs, std::uint64_t results) {
+  const std::less<const std::byte*> is_before;
+  const bool is_apart = inputs == 0 || results == 0 ||
+                        !is_before(call.input, call.result + results * size_of(call.element)) ||
+                        !is_before(call.result, call.input + inputs * size_of(call.element));
+  if (is_apart || is_known_place(call, where)) return call;
+  const bool has_blocks = call.operation != Operation::reduce &&
+                          call.operation != Operation::all_reduce &&
+                          call.operation != Operation::all_to_all;
+  return wrong(call.operation,
+               fmt::format("input and result overlap; they have to be apart, or {}",
+                           has_blocks ? "the smaller this rank's own block of the larger"
+                                      : "the same memory"));
+}
+
 void set_counts(Call& call, CountSpan counts) {
   call.is_uneven = true;
   call.counts.assign(counts.begin(), counts.end());
@@ -90,7 +120,7 @@ Result<Call> make_scatter(Where where, Input all, Output mine, Rank root) {
   MUSTER_TRY_OK(check_count(kWhat, "the root's input", all.count, mine.count * where.ranks));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   call.input = bytes_of(all);
-  return call;
+  return if_apart(std::move(call), where, all.count, mine.count);
 }
 
 Result<Call> make_gather(Where where, Input mine, Output all, Rank root) {
@@ -104,7 +134,7 @@ Result<Call> make_gather(Where where, Input mine, Output all, Rank root) {
   MUSTER_TRY_OK(check_count(kWhat, "the root's result", all.count, mine.count * where.ranks));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   call.result = bytes_of(all);
-  return call;
+  return if_apart(std::move(call), where, mine.count, all.count);
 }
 
 Result<Call> make_reduce(Where where, Input mine, Output result, const Reduction& reduction,
@@ -120,10 +150,10 @@ Result<Call> make_reduce(Where where, Input mine, Output result, const Reduction
   MUSTER_TRY_OK(check_count(kWhat, "the root's result", result.count, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, result.data, result.count));
   call.result = bytes_of(result);
-  return call;
+  return if_apart(std::move(call), where, mine.count, result.count);
 }
 
-Result<Call> make_all_reduce(Where, Input mine, Output result, const Reduction& reduction) {
+Result<Call> make_all_reduce(Where where, Input mine, Output result, const Reduction& reduction) {
   constexpr auto kWhat = Operation::all_reduce;
   MUSTER_TRY_OK(check_element(kWhat, mine.element, result.element));
   MUSTER_TRY_OK(check_count(kWhat, "the result", result.count, mine.count));
@@ -133,7 +163,7 @@ Result<Call> make_all_reduce(Where, Input mine, Output result, const Reduction& 
   call.reduction = reduction;
   call.input = bytes_of(mine);
   call.result = bytes_of(result);
-  return call;
+  return if_apart(std::move(call), where, mine.count, result.count);
 }
 
 Result<Call> make_all_gather(Where where, Input mine, Output all) {
@@ -145,7 +175,7 @@ Result<Call> make_all_gather(Where where, Input mine, Output all) {
   Call call = call_of(kWhat, mine.element, mine.count);
   call.input = bytes_of(mine);
   call.result = bytes_of(all);
-  return call;
+  return if_apart(std::move(call), where, mine.count, all.count);
 }
 
 Result<Call> make_reduce_scatter(Where where, Input all, Output mine, const Reduction& reduction) {
@@ -158,7 +188,7 @@ Result<Call> make_reduce_scatter(Where where, Input all, Output mine, const Redu
   call.reduction = reduction;
   call.input = bytes_of(all);
   call.result = bytes_of(mine);
-  return call;
+  return if_apart(std::move(call), where, all.count, mine.count);
 }
 
 Result<Call> make_all_to_all(Where where, Input send, Output receive) {
@@ -174,7 +204,7 @@ Result<Call> make_all_to_all(Where where, Input send, Output receive) {
   Call call = call_of(kWhat, send.element, send.count / where.ranks);
   call.input = bytes_of(send);
   call.result = bytes_of(receive);
-  return call;
+  return if_apart(std::move(call), where, send.count, receive.count);
 }
 
 Result<Call> make_scatter_v(Where where, Input all, CountSpan counts, Output mine, Rank root) {
@@ -192,7 +222,7 @@ Result<Call> make_scatter_v(Where where, Input all, CountSpan counts, Output min
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   set_counts(call, counts);
   call.input = bytes_of(all);
-  return call;
+  return if_apart(std::move(call), where, all.count, mine.count);
 }
 
 Result<Call> make_gather_v(Where where, Input mine, Output all, CountSpan counts, Rank root) {
@@ -210,7 +240,7 @@ Result<Call> make_gather_v(Where where, Input mine, Output all, CountSpan counts
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   set_counts(call, counts);
   call.result = bytes_of(all);
-  return call;
+  return if_apart(std::move(call), where, mine.count, all.count);
 }
 
 Result<Call> make_all_gather_v(Where where, Input mine, Output all, CountSpan counts) {
@@ -225,7 +255,7 @@ Result<Call> make_all_gather_v(Where where, Input mine, Output all, CountSpan co
   set_counts(call, counts);
   call.input = bytes_of(mine);
   call.result = bytes_of(all);
-  return call;
+  return if_apart(std::move(call), where, mine.count, all.count);
 }
 
 Result<Call> make_reduce_scatter_v(Where where, Input all, CountSpan counts, Output mine,
@@ -242,7 +272,7 @@ Result<Call> make_reduce_scatter_v(Where where, Input all, CountSpan counts, Out
   call.reduction = reduction;
   call.input = bytes_of(all);
   call.result = bytes_of(mine);
-  return call;
+  return if_apart(std::move(call), where, all.count, mine.count);
 }
 
 Result<Call> make_all_to_all_v(Where where, Input send, CountSpan send_counts, Output receive,
@@ -260,7 +290,7 @@ Result<Call> make_all_to_all_v(Where where, Input send, CountSpan send_counts, O
   call.receives.assign(receive_counts.begin(), receive_counts.end());
   call.input = bytes_of(send);
   call.result = bytes_of(receive);
-  return call;
+  return if_apart(std::move(call), where, send.count, receive.count);
 }
 
 }  // namespace muster::collectives::internal

@@ -95,10 +95,11 @@ Error not_in_time(const Fabric& fabric, msg::internal::Waited waited) {
   for (Rank rank = 0; rank < look.seats.size(); ++rank) {
     if (rank != fabric.options().rank && look.seats[rank] == nullptr) missing.push_back(rank);
   }
-  const std::string attempt =
-      look.is_newcomer ? "join: the members have not called grow()"
-                       : fmt::format("join: rank{} {} did not come", missing.size() == 1 ? "" : "s",
-                                     fmt::join(missing, ", "));
+  std::string attempt = look.is_newcomer
+                            ? "join: the members have not called grow()"
+                            : fmt::format("join: rank{} {} did not come",
+                                          missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
+  if (fabric.away()) attempt += fmt::format(" ({})", fabric.away()->message());
   return msg::internal::why_not(waited, attempt);
 }
 

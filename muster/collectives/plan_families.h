@@ -106,6 +106,8 @@ void doubling_all_gather(PlanBuilder& b, const Team& team, const Blocks& blocks,
                          const Slice& out);
 void rabenseifner_all_reduce(PlanBuilder& b, const Team& team, const Slice& in, const Slice& out,
                              std::uint64_t grain);
+void halving_reduce_scatter(PlanBuilder& b, const Team& team, const Blocks& blocks, const Slice& in,
+                            const Slice& out);
 
 // Hosts of ranks (hierarchical_plans.cpp).
 void add_hierarchical(PlanBuilder& b, const Shape& shape, const Method& method, const Hosts& hosts);

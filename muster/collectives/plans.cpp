@@ -29,7 +29,7 @@ bool has_algorithm(Operation operation, Algorithm algorithm) {
     case Operation::all_gather:
       return is_one_of(algorithm, {direct, staged, linear, ring, doubling, hierarchical});
     case Operation::reduce_scatter:
-      return is_one_of(algorithm, {direct, staged, linear, ring, pairwise, hierarchical});
+      return is_one_of(algorithm, {direct, staged, linear, ring, halving, pairwise, hierarchical});
     case Operation::all_to_all: return is_one_of(algorithm, {direct, staged, pairwise});
   }
   return false;
@@ -154,6 +154,7 @@ class Maker {
       case direct: return direct_reduce_scatter(b_, team_, blocks, in_, out_);
       case staged: return staged_reduce_scatter(b_, team_, blocks, in_, out_, method_);
       case linear: return linear_reduce_scatter(b_, team_, blocks, in_, out_);
+      case halving: return halving_reduce_scatter(b_, team_, blocks, in_, out_);
       case pairwise: return pairwise_reduce_scatter(b_, team_, blocks, in_, out_);
       default: return ring_reduce_scatter(b_, team_, one_piece_each(in_), {out_}, method_.segment);
     }
@@ -206,6 +207,7 @@ std::string_view name(Algorithm algorithm) {
     case ring: return "ring";
     case doubling: return "doubling";
     case rabenseifner: return "rabenseifner";
+    case halving: return "halving";
     case pairwise: return "pairwise";
     case hierarchical: return "hierarchical";
   }
@@ -223,7 +225,7 @@ bool is_possible(const Shape& shape, Algorithm algorithm, const Hosts& hosts) {
   if (!has_algorithm(shape.operation, algorithm)) return false;
   const bool needs_one_host = is_one_of(algorithm, {direct, staged, flat});
   if (needs_one_host && !is_one_host(hosts)) return false;
-  const bool any_order = is_one_of(algorithm, {ring, pairwise, hierarchical});
+  const bool any_order = is_one_of(algorithm, {ring, halving, pairwise, hierarchical});
   if (reduces(shape.operation) && any_order && !shape.is_commutative) return false;
   if (shape.operation == Operation::all_to_all) {
     if (algorithm == direct) return shape.peer_offsets.size() == shape.ranks;

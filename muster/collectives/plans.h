@@ -24,14 +24,15 @@ enum class Algorithm : std::uint8_t {
   ring,          // Messages: round and round, a block each; commutative ones only.
   doubling,      // Messages: recursive doubling, dissemination.
   rabenseifner,  // Messages: recursive halving, then doubling.
+  halving,       // Messages: recursive halving alone; commutative ones only.
   pairwise,      // Messages: exchanges with each in turn.
   hierarchical,  // direct or staged on each host, a pipelined ring between its leaders.
 };
 
 inline constexpr std::array kAlgorithms{
-    Algorithm::direct,       Algorithm::staged,   Algorithm::flat,        Algorithm::linear,
-    Algorithm::tree,         Algorithm::chain,    Algorithm::ring,        Algorithm::doubling,
-    Algorithm::rabenseifner, Algorithm::pairwise, Algorithm::hierarchical};
+    Algorithm::direct,       Algorithm::staged,  Algorithm::flat,     Algorithm::linear,
+    Algorithm::tree,         Algorithm::chain,   Algorithm::ring,     Algorithm::doubling,
+    Algorithm::rabenseifner, Algorithm::halving, Algorithm::pairwise, Algorithm::hierarchical};
 
 std::string_view name(Algorithm algorithm);
 std::optional<Algorithm> algorithm_named(std::string_view text);

@@ -37,6 +37,19 @@ Call exchange_of(Deed deed, const std::vector<std::int64_t>& mine, std::vector<s
   return call;
 }
 
+// Part of a call to grow to `size` ranks.
+Call growing_to(Rank size, Operation operation) {
+  Call call;
+  call.operation = operation;
+  call.deed = Deed::grow;
+  call.element = Element::i64;
+  Description what = call.description();
+  what.count = size;
+  if (operation == Operation::barrier) what.form |= Description::kCounting;
+  call.part_of = what;
+  return call;
+}
+
 // The ranks whose newcomer is `id`.
 std::vector<Rank> places_of(Id id, const std::vector<Id>& newcomers, Rank first) {
   std::vector<Rank> places;
@@ -129,12 +142,11 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     loop::Loop& loop = crew.fabric().loop();
     std::vector<Id> newcomers(size - crew.size());
     const msg::Wait until = crew.bounded(wait);
+    // Ranks that want different numbers of newcomers would else wait for them in vain.
+    MUSTER_TRY_OK(core_->carry_out(growing_to(size, Operation::barrier)));
     // All look for them, so that nobody waits for rank 0 meanwhile; what it finds counts.
     core_->find_newcomers(newcomers, until);
-    Call call;
-    call.operation = Operation::broadcast;
-    call.deed = Deed::grow;
-    call.element = Element::i64;
+    Call call = growing_to(size, Operation::broadcast);
     call.count = 2 * newcomers.size();
     auto* const bytes = reinterpret_cast<std::byte*>(newcomers.data());
     if (crew.rank() == 0) {

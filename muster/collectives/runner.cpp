@@ -46,7 +46,7 @@ Status Runner::run() {
     MUSTER_TRY(const Ground ground, see_all());
     return run(plan_for(ground));
   }
-  const Plan plan = plan_for(Ground::hosts);
+  const Plan& plan = plan_for(Ground::hosts);
   if (crew_.own_desk() == nullptr) return run(plan);
   if (plan.is_exposed) MUSTER_TRY_OK(move_into_arena());
   MUSTER_TRY_OK(show());
@@ -56,12 +56,14 @@ Status Runner::run() {
   return run(plan);
 }
 
-Plan Runner::plan_for(Ground ground) const {
-  const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
-  const ChoiceTable* const given = crew_.fabric().options().choices;
-  const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
-  const Method method = choices.choose(shape_, size_of(call_.element), ground, hosts, kWindow);
-  return make_plan(shape_, method, hosts);
+const Plan& Runner::plan_for(Ground ground) {
+  const std::size_t size = size_of(call_.element);
+  return workshop_.plans.find({crew_.context(), ground, size}, shape_, [&] {
+    const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
+    const ChoiceTable* const given = crew_.fabric().options().choices;
+    const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
+    return make_plan(shape_, choices.choose(shape_, size, ground, hosts, kWindow), hosts);
+  });
 }
 
 Status Runner::run(const Plan& plan) {

@@ -16,6 +16,7 @@
 #include "muster/collectives/crew.h"
 #include "muster/collectives/kernels.h"
 #include "muster/collectives/plan.h"
+#include "muster/collectives/plan_shelf.h"
 
 namespace muster::collectives::internal {
 
@@ -29,6 +30,7 @@ struct Workshop {
   std::vector<std::byte> moved;
   WritableBuffer arena_input;  // Where the caller's memory cannot be read by others.
   WritableBuffer arena_result;
+  PlanShelf plans;
 
   void let_go() {
     if (!moved.empty()) moved = std::vector<std::byte>();
@@ -54,7 +56,7 @@ class Runner {
     std::shared_ptr<arena::Segment> keep;
   };
 
-  Plan plan_for(Ground ground) const;
+  const Plan& plan_for(Ground ground);
   Status run(const Plan& plan);
   Status show();
   Result<Ground> see_all();

@@ -85,6 +85,8 @@ struct Shape {
   // Of equal counts; all_to_all too.
   static Shape equal(Operation operation, Rank ranks, Rank rank, std::uint64_t count,
                      Rank root = 0);
+
+  friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 // Elements of the largest buffer of a rank: what "the size of the operation"

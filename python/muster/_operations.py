@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from muster import _core
 from muster._core import Operation
+from muster.errors import Error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,10 +49,42 @@ Reduction = (
 )
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+Self = TypeVar("Self", bound="EvenOperations")
+
+
+def told(
+    begin: Callable[Concatenate[Self, P], T],
+) -> Callable[Concatenate[Self, P], T]:
+    """Begins an operation, or tells the other ranks that this one cannot, and why."""
+
+    @functools.wraps(begin)
+    def begin_or_tell(self: Self, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return begin(self, *args, **kwargs)
+        except Exception as raised:
+            self._tell_refusal(raised)
+            raise
+
+    return begin_or_tell
+
+
 class EvenOperations:
     """Those in which every rank's block is of the same size."""
 
     _core: _core.Communicator
+
+    @property
+    def _awaited(self: Self) -> Self:
+        """What is begun next is waited for at once."""
+        self._core._await_next()
+        return self
+
+    def _tell_refusal(self, raised: Exception) -> None:
+        kind = "" if isinstance(raised, Error) else f"{type(raised).__name__}: "
+        with contextlib.suppress(Error):  # It is closed, or a parent's: there is nobody to tell.
+            self._core._refuse(f"{kind}{raised}")
 
     @property
     def rank(self) -> int:
@@ -65,14 +100,16 @@ class EvenOperations:
         """Returns once all have come."""
         self.ibarrier().result(timeout)
 
+    @told
     def ibarrier(self) -> Operation:
         """Done once all have come."""
         return self._core._barrier()
 
     def broadcast(self, data: Array, root: int = 0, timeout: float | None = None) -> Array:
         """The root's array, written into ``data`` everywhere."""
-        return self.ibroadcast(data, root).result(timeout)
+        return self._awaited.ibroadcast(data, root).result(timeout)
 
+    @told
     def ibroadcast(self, data: Array, root: int = 0) -> Operation:
         """:meth:`broadcast`, begun."""
         return self._core._broadcast(data, root)
@@ -85,8 +122,9 @@ class EvenOperations:
         timeout: float | None = None,
     ) -> Array:
         """All contributions as one, everywhere; in place if no result is given."""
-        return self.iall_reduce(mine, result, reduction).result(timeout)
+        return self._awaited.iall_reduce(mine, result, reduction).result(timeout)
 
+    @told
     def iall_reduce(
         self, mine: Array, result: Array | None = None, reduction: Reduction = "sum"
     ) -> Operation:
@@ -102,8 +140,9 @@ class EvenOperations:
         timeout: float | None = None,
     ) -> Array | None:
         """All contributions as one, at the root; in place there if no result is given."""
-        return self.ireduce(mine, result, reduction, root).result(timeout)
+        return self._awaited.ireduce(mine, result, reduction, root).result(timeout)
 
+    @told
     def ireduce(
         self,
         mine: Array,
@@ -122,8 +161,9 @@ class EvenOperations:
         self, all_: Array | None, mine: Array, root: int = 0, timeout: float | None = None
     ) -> Array:
         """The root's ``all_``, one block for each rank: ``mine``. Others give None."""
-        return self.iscatter(all_, mine, root).result(timeout)
+        return self._awaited.iscatter(all_, mine, root).result(timeout)
 
+    @told
     def iscatter(self, all_: Array | None, mine: Array, root: int = 0) -> Operation:
         """:meth:`scatter`, begun."""
         return self._core._scatter(all_, mine, root)
@@ -136,8 +176,9 @@ class EvenOperations:
         timeout: float | None = None,
     ) -> Array | None:
         """All blocks one after the other, at the root; None elsewhere."""
-        return self.igather(mine, all_, root).result(timeout)
+        return self._awaited.igather(mine, all_, root).result(timeout)
 
+    @told
     def igather(self, mine: Array, all_: Array | None = None, root: int = 0) -> Operation:
         """:meth:`gather`, begun."""
         if self.rank != root:
@@ -150,8 +191,9 @@ class EvenOperations:
         self, mine: Array, all_: Array | None = None, timeout: float | None = None
     ) -> Array:
         """All blocks one after the other, everywhere: of shape ``(size, *mine.shape)`` if new."""
-        return self.iall_gather(mine, all_).result(timeout)
+        return self._awaited.iall_gather(mine, all_).result(timeout)
 
+    @told
     def iall_gather(self, mine: Array, all_: Array | None = None) -> Operation:
         """:meth:`all_gather`, begun."""
         return self._core._all_gather(mine, self._blocks(mine) if all_ is None else all_)
@@ -164,8 +206,9 @@ class EvenOperations:
         timeout: float | None = None,
     ) -> Array:
         """``all_`` has a block for each rank; ``mine`` is what those for this one come to."""
-        return self.ireduce_scatter(all_, mine, reduction).result(timeout)
+        return self._awaited.ireduce_scatter(all_, mine, reduction).result(timeout)
 
+    @told
     def ireduce_scatter(self, all_: Array, mine: Array, reduction: Reduction = "sum") -> Operation:
         """:meth:`reduce_scatter`, begun."""
         return self._core._reduce_scatter(all_, mine, reduction)
@@ -174,8 +217,9 @@ class EvenOperations:
         self, mine: Array, theirs: Array | None = None, timeout: float | None = None
     ) -> Array:
         """Block i of ``mine`` goes to rank i; block i of the result has come from it."""
-        return self.iall_to_all(mine, theirs).result(timeout)
+        return self._awaited.iall_to_all(mine, theirs).result(timeout)
 
+    @told
     def iall_to_all(self, mine: Array, theirs: Array | None = None) -> Operation:
         """:meth:`all_to_all`, begun."""
         import numpy as np

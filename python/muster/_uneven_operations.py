@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from muster._core import Operation
-from muster._operations import EvenOperations, Reduction
+from muster._operations import EvenOperations, Reduction, told
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,8 +28,9 @@ class UnevenOperations(EvenOperations):
         timeout: float | None = None,
     ) -> Array:
         """The root's ``all_``, a block for each rank: ``mine``. Others give None for both."""
-        return self.iscatter_v(all_, counts, mine, root).result(timeout)
+        return self._awaited.iscatter_v(all_, counts, mine, root).result(timeout)
 
+    @told
     def iscatter_v(
         self, all_: Array | None, counts: Counts | None, mine: Array, root: int = 0
     ) -> Operation:
@@ -45,8 +46,9 @@ class UnevenOperations(EvenOperations):
         timeout: float | None = None,
     ) -> Array | None:
         """All blocks one after the other, at the root, which alone needs ``counts``."""
-        return self.igather_v(mine, counts, all_, root).result(timeout)
+        return self._awaited.igather_v(mine, counts, all_, root).result(timeout)
 
+    @told
     def igather_v(
         self,
         mine: Array,
@@ -76,8 +78,9 @@ class UnevenOperations(EvenOperations):
         ...     print(alone.all_gather_v(np.arange(3), counts=[3]))
         [0 1 2]
         """
-        return self.iall_gather_v(mine, counts, all_).result(timeout)
+        return self._awaited.iall_gather_v(mine, counts, all_).result(timeout)
 
+    @told
     def iall_gather_v(self, mine: Array, counts: Counts, all_: Array | None = None) -> Operation:
         """:meth:`all_gather_v`, begun."""
         if all_ is None:
@@ -93,8 +96,9 @@ class UnevenOperations(EvenOperations):
         timeout: float | None = None,
     ) -> Array:
         """``all_`` has a block for each rank; gives what those for this one come to."""
-        return self.ireduce_scatter_v(all_, counts, mine, reduction).result(timeout)
+        return self._awaited.ireduce_scatter_v(all_, counts, mine, reduction).result(timeout)
 
+    @told
     def ireduce_scatter_v(
         self,
         all_: Array,
@@ -116,8 +120,9 @@ class UnevenOperations(EvenOperations):
         timeout: float | None = None,
     ) -> Array:
         """Block i of ``mine`` goes to rank i; block i of the result has come from it."""
-        return self.iall_to_all_v(mine, counts, their_counts, theirs).result(timeout)
+        return self._awaited.iall_to_all_v(mine, counts, their_counts, theirs).result(timeout)
 
+    @told
     def iall_to_all_v(
         self,
         mine: Array,

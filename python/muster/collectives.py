@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from muster import _core
 from muster._core import Operation
-from muster._operations import Reduction, UserReduction
+from muster._operations import Reduction, UserReduction, told
 from muster._uneven_operations import UnevenOperations
 from muster.errors import InvalidError
 
@@ -145,12 +146,16 @@ class Communicator(UnevenOperations):
         """
         from muster import _shared
 
-        if not 0 <= root < self.size:
-            raise InvalidError(f"share: there is no rank {root} among {self.size}")
+        self._check_root(root)
         header, memory = _shared.describe(array if self.rank == root else None)
         headers = self.all_gather(header, timeout=timeout)  # And so all have come.
         _shared.check(headers[root], root)
         return _shared.restore(headers[root], self._core._share(memory, root))
+
+    @told
+    def _check_root(self, root: int) -> None:
+        if not 0 <= root < self.size:
+            raise InvalidError(f"share: there is no rank {root} among {self.size}")
 
     def all_share(self, array: Array, timeout: float | None = None) -> list[Array]:
         """Everybody's array, in the order of the ranks, as :meth:`share` gives one."""
@@ -165,9 +170,16 @@ class Communicator(UnevenOperations):
 
     def split(self, colour: int, key: int = 0, timeout: float | None = None) -> Communicator | None:
         """Members of the same colour, ranked by key; None for a negative colour."""
+        self._check_number("colour", colour)
+        self._check_number("key", key)
         self.barrier(timeout)  # What comes then does not wait for anybody.
         made = self._core._split(colour, key)
         return None if made is None else Communicator._of(made)
+
+    @told
+    def _check_number(self, what: str, number: int) -> None:
+        if not -(2**31) <= operator.index(number) < 2**31:
+            raise InvalidError(f"split: a {what} of {number}; it has 32 bits")
 
     def dup(self, timeout: float | None = None) -> Communicator:
         """The same members once more."""

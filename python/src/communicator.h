@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,7 @@ class PyCommunicator {
     std::optional<loop::Future<collectives::Outcome>> told;
     loop::Future<collectives::Outcome> future = [&] {
       const Unlocked unlocked;
+      const collectives::Awaited awaited(is_awaited_.exchange(false));
       for (const Buffer& memory : lending.arena) here->introduce(memory);
       loop::Future<collectives::Outcome> begun = start(*here);
       if (lending.verdict != nullptr) told = tell(*here, *lending.verdict);
@@ -53,6 +55,9 @@ class PyCommunicator {
     return nb::cast(std::make_unique<PyOperation>(held_, loop, std::move(future),
                                                   std::move(lending), std::move(told)));
   }
+
+  // What is begun next is waited for at once. A hint.
+  void await_next() const { is_awaited_ = true; }
 
   // Another that was made from this one; None where this rank is in none.
   template <class Make>
@@ -67,6 +72,7 @@ class PyCommunicator {
   static loop::Future<collectives::Outcome> tell(collectives::Communicator& here, Verdict& verdict);
 
   std::shared_ptr<Held> held_;
+  mutable std::atomic<bool> is_awaited_{false};
 };
 
 using CommunicatorClass = nb::class_<PyCommunicator>;

@@ -1,6 +1,8 @@
 // The operations whose blocks are all of one size, and those with a count for each
 // rank. What they are called with lives as long as they take.
 
+#include <chrono>
+#include <string>
 #include <vector>
 
 #include "communicator.h"
@@ -35,6 +37,16 @@ struct Ends {
 
 nb::object barrier(const PyCommunicator& self) {
   return self.begin({}, [](auto& here) { return here.ibarrier(); });
+}
+
+// A call that cannot be made from here. The other ranks, who make it, need not wait. They are
+// told before this returns, lest it is closed before, unless others of its calls take long.
+void refuse(const PyCommunicator& self, const std::string& why) {
+  constexpr Duration kPatience = std::chrono::seconds(1);
+  self.call([&](auto& here) {
+    const auto told = here.irefuse(Error(Code::invalid, why));
+    return here.loop().wait_until([&] { return told.is_ready(); }, here.loop().now() + kPatience);
+  });
 }
 
 nb::object broadcast(const PyCommunicator& self, nb::handle data, std::uint32_t root) {
@@ -136,7 +148,9 @@ auto or_none(const char* name) { return nb::arg(name).none() = nb::none(); }
 }  // namespace
 
 void bind_even_operations(CommunicatorClass& type) {
-  type.def("_barrier", barrier)
+  type.def("_refuse", refuse, nb::arg("why"))
+      .def("_await_next", [](const PyCommunicator& self) { self.await_next(); })
+      .def("_barrier", barrier)
       .def("_broadcast", broadcast, nb::arg("data"), nb::arg("root"))
       .def("_reduce", reduce, nb::arg("mine"), or_none("result"), nb::arg("reduction"),
            nb::arg("root"))

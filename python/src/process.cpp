@@ -45,6 +45,7 @@ Result<std::unique_ptr<msg::Registry>> make_registry(const std::string& where) {
     const loop::Turn turn(loop);
     return registries::make_redis_registry(loop, std::move(options));
   }
+  MUSTER_TRY_OK(registries::prepare_folder(where));
   const loop::Turn turn(loop);
   return registries::make_embedded_registry(loop, {.folder = where});
 }

@@ -9,6 +9,17 @@ from ranks import RANKS, run_ranks
 import muster
 
 
+def test_threads_may_run_where_they_might_before(group: str) -> None:
+    program = """
+        before = os.sched_getaffinity(0)
+        for _ in range(5):
+            all.all_reduce(np.ones(1 << 18))
+        threads = os.listdir("/proc/self/task")
+        print(len(threads) > 1, {os.sched_getaffinity(int(i)) == before for i in threads})
+        """
+    assert run_ranks(group, program) == ["True {True}"] * RANKS
+
+
 def test_every_operation_does_what_it_says(group: str) -> None:
     program = """
         for make in (lambda *a: np.zeros(*a), lambda *a: muster.empty(*a)):

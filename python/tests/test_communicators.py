@@ -98,6 +98,51 @@ def test_what_cannot_be_shared_is_refused_on_every_rank(group: str) -> None:
     assert run_ranks(group, program) == ["[3, 4]"] * RANKS
 
 
+REFUSED = {
+    "a dtype": "here.all_reduce(np.ones(3, complex))",
+    "no array": "here.all_reduce([1, 2, 3])",
+    "no array to gather": "here.all_gather([1, 2, 3])",
+    "the order": "here.all_reduce(np.ones(6)[::2])",
+    "a result that is read-only": "here.all_reduce(np.ones(3), np.broadcast_to(1.0, 3))",
+    "a reduction": "here.all_reduce(np.ones(3), reduction='median')",
+    "a root": "here.broadcast(np.ones(3), root=-1)",
+    "a root of what is shared": "here.share(np.ones(3), root='x')",
+    "counts": "here.all_gather_v(np.ones(3), ['x'])",
+    "a colour": "here.split('red')",
+    "a key": "here.split(0, 1 << 40)",
+}
+
+
+def test_what_one_rank_cannot_call_is_told_to_the_others(group: str) -> None:
+    program = f"""
+        for what, call in {REFUSED!r}.items():
+            here = all.dup()
+            try:
+                eval(call) if rank == 1 else here.all_reduce(np.ones(3), timeout={PATIENCE})
+            except (TypeError, ValueError, AttributeError, NotImplementedError) as raised:
+                is_told = "rank 1" in str(raised) and "refused" in str(raised)
+                assert is_told == (rank != 1), (what, raised)
+            else:
+                assert False, what
+            here.close()
+        print(all.all_reduce(np.ones(1)).tolist())
+        """
+    assert run_ranks(group, program) == [f"[{RANKS}.0]"] * RANKS
+
+
+def test_what_no_rank_can_call_is_over_with_that(group: str) -> None:
+    program = """
+        for i in range(20):
+            try:
+                all.all_reduce(np.ones(3, complex))
+            except NotImplementedError:
+                pass
+            assert all.all_reduce(np.ones(1)).tolist() == [3.0]
+        print("fine")
+        """
+    assert run_ranks(group, program) == ["fine"] * RANKS
+
+
 def test_a_loss_is_told_and_the_others_go_on(group: str) -> None:
     program = """
         all.barrier()

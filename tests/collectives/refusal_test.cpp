@@ -140,6 +140,20 @@ std::vector<Pair> pairs(std::size_t count) {
       return all.all_gather_v(std::vector<float>(count), whole, counts);
     };
   };
+  const auto shifted_sum = [=](std::size_t by) -> Call {
+    return [=](Communicator& all) {
+      std::vector<float> memory(2 * count);
+      const std::span<float> both(memory);
+      return all.all_reduce(both.first(count), both.subspan(by, count), Reduction::sum);
+    };
+  };
+  const auto gather_shifted = [=](Rank by) -> Call {
+    return [=](Communicator& all) {
+      std::vector<float> whole(3 * count);
+      const Rank block = (all.rank() + by) % 3;
+      return all.all_gather(std::span<float>(whole).subspan(block * count, count), whole);
+    };
+  };
   const auto share = [](Rank root) -> Call {
     return [=](Communicator& all) { return outcome_of(all.share(Buffer::copy_of("x"), root)); };
   };
@@ -153,6 +167,8 @@ std::vector<Pair> pairs(std::size_t count) {
           {"ResultOfTheRoot", gather(2 * count), gather(3 * count), true},
           {"InputOfTheRoot", scatter(nullptr), scatter(&kTooMuch), true},
           {"NumberOfCounts", gather_all(2), gather_all(3)},
+          {"ResultThatOverlapsTheInput", shifted_sum(1), shifted_sum(count)},
+          {"InputWhereAnothersBlockIs", gather_shifted(1), gather_shifted(0)},
           {"RootOfABuffer", share(3), share(0)},
           {"SizeToGrowTo", grow(3), grow(4)}};
 }

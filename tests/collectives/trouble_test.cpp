@@ -94,6 +94,23 @@ TEST_P(InTrouble, CallsWithCountsOfTheirOwnAreNamedWhereTheyDoNotMatch) {
   }
 }
 
+// Nobody comes: who waited for newcomers first would not know before its time is over.
+TEST_P(InTrouble, RanksThatGrowToDifferentSizesAreNamedAtOnce) {
+  LocalRanks ranks(GetParam(), 3);
+  const auto start = std::chrono::steady_clock::now();
+  ranks.run([&](Rank rank, Communicator& all) {
+    const auto grown = all.grow(rank == 1 ? 5 : 4, 20s);
+    ASSERT_FALSE(grown);
+    EXPECT_EQ(grown.error().code(), Code::invalid) << grown.error().describe();
+    EXPECT_NE(grown.error().message().find("grow(5)"), std::string::npos)
+        << grown.error().describe();
+    auto again = all.shrink(20s);
+    ASSERT_TRUE(again) << again.error().describe();
+    EXPECT_TRUE((*again)->barrier());
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
+}
+
 // Two are lost, one after the other, and the call is repeated in vain between.
 TEST_P(InTrouble, WhatIsInterruptedTwiceCanStillBeRepeated) {
   LocalRanks ranks(GetParam(), 4,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pathlib
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +14,9 @@ import muster
 
 # Before numpy: small products are not worth another thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A run in the background may have inherited that Ctrl-C is ignored; so would what it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Nothing here takes a fraction of it, but on a machine that stands still for a while.
 PATIENCE = 30.0

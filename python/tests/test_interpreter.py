@@ -1,44 +1,19 @@
-"""Signals, threads, forks and the end of the interpreter: nothing hangs."""
+"""Signals, threads and the end of the interpreter: nothing hangs."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import PATIENCE, Join
+from programs import check, run
 
-import muster
 from muster import Proxy, SessionType
 
 NOTE = SessionType.NOTIFICATION
-
-
-def run(
-    program: str, *arguments: str, folder: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """A program of its own, which must end by itself."""
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=2 * PATIENCE,
-        check=False,
-    )
-
-
-def check(done: subprocess.CompletedProcess[str], says: str) -> None:
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, says, "")
-
 
 WAITS = {
     "receive_once": "proxy.receive_once()",
@@ -279,142 +254,6 @@ def test_a_proxy_may_be_dropped_without_a_word(group: str, join: Join) -> None:
     assert message is not None and message.body == "words"
 
 
-CHILD = """
-import multiprocessing, os, sys
-import numpy as np
-import muster
-
-def work(group, how):
-    with muster.Proxy(group, "child", expected=["main"], timeout=30) as proxy:
-        array = muster.empty(100_000)
-        array[:] = 2
-        answer = proxy.send("task", "main", {"how": how, "array": array}, 30)
-        assert answer.body == "thanks", answer.body
-
-if __name__ == "__main__":
-    group = sys.argv[1]
-    with muster.Proxy(group, "main", "main") as main:
-        kept = muster.empty(100_000)
-        kept[:] = 1
-        for how in ("fork", "spawn"):
-            child = multiprocessing.get_context(how).Process(target=work, args=(group, how))
-            child.start()
-            message = main.receive_once(30)
-            assert message.body["array"].sum() == 200_000
-            main.reply(message, "thanks")
-            child.join(30)
-            print(message.body["how"], child.exitcode)
-        assert kept.sum() == 100_000
-"""
-
-
-def test_children_by_fork_and_by_spawn_have_proxies_of_their_own(
-    group: str, script: Callable[[str], Path]
-) -> None:
-    done = subprocess.run(
-        [sys.executable, str(script(CHILD)), group],
-        capture_output=True,
-        text=True,
-        timeout=3 * PATIENCE,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "fork 0\nspawn 0\n", "")
-
-
-def test_a_forked_child_leaves_the_parents_alone(join: Join) -> None:
-    a, b = join("one", "a"), join("two", "b")
-    a.wait_for_peers(["b"], PATIENCE)
-    a.isend("x", "b", muster.empty(100_000), NOTE)
-    message = b.receive_once(PATIENCE)
-    assert message is not None
-    array = message.body
-    future = a.request("task", "b")
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            try:
-                a.isend("x", "b")
-            except muster.InvalidError:
-                array.sum()
-                del array, message, future
-                status = 0
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    (request,) = [b.receive_once(PATIENCE)]
-    assert request is not None
-    b.reply(request, array[:3])
-    assert len(future.result(PATIENCE).body) == 3
-
-
-def test_futures_are_of_no_use_in_a_child(pair: tuple[Proxy, Proxy], group: str) -> None:
-    a, b = pair
-    asked = a.request("x", "b")
-    lent = a.isend("y", "b", np.zeros(1 << 17), NOTE, borrow=True)
-    with muster.Communicator(group, rank=0, size=1) as alone:
-        operation = alone.iall_reduce(np.ones(1 << 17))
-        calls = [asked.done, asked.result, lent.done, lent.result, operation.done, operation.result]
-        pid = os.fork()
-        if pid == 0:
-            right = 0
-            signal.alarm(int(PATIENCE))
-            try:
-                for call in calls:
-                    try:
-                        call()
-                    except muster.InvalidError as raised:
-                        right += "in a child of its process" in str(raised)
-            finally:
-                os._exit(right)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == len(calls)
-        operation.result(PATIENCE)
-
-
-def test_a_child_that_was_forked_may_end_as_any_program_does(group: str) -> None:
-    program = """
-        import os, sys, threading, muster
-        proxy = muster.Proxy(sys.argv[1], "one")
-        threading.Thread(target=proxy.receive_once, daemon=True).start()
-        array = muster.empty(100000)
-        pid = os.fork()
-        if pid == 0:
-            proxy = array = None
-            child = muster.Proxy(sys.argv[1], "two")
-            sys.exit(7)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-        """
-    assert (done := run(program, group)).returncode == 0, done
-    assert done.stdout == "7\n"
-
-
-def test_a_child_may_end_inside_the_block_of_its_parents_proxy(group: str) -> None:
-    program = """
-        import os, sys, muster
-        with muster.Proxy(sys.argv[1], "one") as proxy:
-            pid = os.fork()
-            if pid == 0:
-                sys.exit(7)
-            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), proxy.is_joined)
-        """
-    check(run(program, group), "7 True")
-
-
-def test_a_parents_proxy_makes_no_communicator_in_a_child(join: Join) -> None:
-    proxy = join("one", "a")
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        signal.alarm(int(PATIENCE))
-        try:
-            muster.Communicator.over(proxy, "alone", ["a"])
-        except muster.InvalidError:
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-
-
 def test_importing_costs_little_and_starts_nothing() -> None:
     program = """
         import os, sys, time
@@ -446,3 +285,23 @@ def test_a_blocked_call_does_not_hold_the_interpreter(group: str) -> None:
             steps += 1
         thread.join()
         assert steps > 100
+
+
+def test_a_pool_without_threads_is_an_error(group: str) -> None:
+    program = """
+        import ctypes, sys, muster
+        libc, before, huge = ctypes.CDLL(None), bytes(256), bytes(256)
+        libc.pthread_getattr_default_np(before)
+        libc.pthread_attr_init(huge)
+        libc.pthread_attr_setstacksize(huge, ctypes.c_size_t(1 << 47))
+        @muster.dist(muster.Proxy(sys.argv[1], "one"), {}, pool=2)
+        class One: pass
+        one = One()
+        for attributes in (huge, before):
+            libc.pthread_setattr_default_np(attributes)
+            try:
+                one.launch(0.02)
+            except (muster.OverloadedError, muster.TimedOutError) as raised:
+                print(type(raised).__name__)
+        """
+    check(run(program, group), "OverloadedError\nTimedOutError")

@@ -61,14 +61,21 @@ def children_seconds() -> float:
 
 
 class Guard:
-    """Watches from its making until `foreign()`; children must be reaped by then."""
+    """Watches from its making until it is asked; children must be reaped by then."""
 
     def __init__(self) -> None:
         self._own = children_seconds()
         self._start = _read_stat()
+        self._end: CpuTimes | None = None
 
-    def foreign(self) -> float:
-        return foreign_share(self._start, _read_stat(), children_seconds() - self._own)
+    def foreign(self, unwaited: float = 0.0) -> float:
+        """`unwaited`: seconds of processes of the sample that nobody has waited for."""
+        own = children_seconds() - self._own + unwaited
+        return foreign_share(self._start, self._end or _read_stat(), own)
+
+    def stop(self) -> None:
+        """The sample is over; what comes does not count."""
+        self._end = _read_stat()
 
 
 def wait_for_tick() -> None:

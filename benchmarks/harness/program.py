@@ -13,6 +13,8 @@ from benchmarks.harness.guard import Guard, wait_for_tick
 
 NO_SUCH_CASE = 3
 TIMEOUT_SECONDS = 60.0
+UNWAITED = "unwaited_seconds"
+"""An extra figure: processor time of processes that a library's daemon does not wait for."""
 
 
 class ProgramError(Exception):
@@ -75,10 +77,11 @@ def run(program: Path, case: str, seconds: float) -> Measured:
         )
     except subprocess.TimeoutExpired as error:
         raise ProgramError(f"{program.name} {case}: no end after {TIMEOUT_SECONDS:g} s") from error
-    foreign = guard.foreign()
+    guard.stop()
     if done.returncode == NO_SUCH_CASE:
         raise NotMeasurableError(f"{program.name} has no case {case}")
     if done.returncode != 0:
         why = done.stderr.strip() or "no message"
         raise ProgramError(f"{program.name} {case}: exit status {done.returncode}: {why}")
-    return Measured(parse_sample(done.stdout), foreign)
+    sample = parse_sample(done.stdout)
+    return Measured(sample, guard.foreign(sample.extra.get(UNWAITED, 0.0)))

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import unittest
 
-from benchmarks.harness.guard import CpuTimes, children_seconds, foreign_share, parse_stat
+from benchmarks.harness.guard import CpuTimes, Guard, children_seconds, foreign_share, parse_stat
 
 # user nice system idle iowait irq softirq steal guest guest_nice
 STAT = "cpu  100 10 50 800 40 2 8 30 70 5\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
@@ -38,6 +38,15 @@ class ForeignShare(unittest.TestCase):
 
     def test_distrusts_a_time_too_short_to_tell(self) -> None:
         self.assertEqual(foreign_share(CpuTimes(5, 9), CpuTimes(5, 9), own=0.0), 1.0)
+
+
+class GuardOfASample(unittest.TestCase):
+    def test_takes_what_nobody_waited_for_as_the_samples_own(self) -> None:
+        guard = Guard()
+        guard._end = CpuTimes(guard._start.busy + 3, guard._start.total + 4)
+
+        self.assertAlmostEqual(guard.foreign(), 0.75)
+        self.assertAlmostEqual(guard.foreign(unwaited=2.0), 0.25)
 
 
 class ChildrenSeconds(unittest.TestCase):

@@ -3,6 +3,7 @@
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from benchmarks.harness.program import NotMeasurableError, ProgramError, parse_sample, run
 
@@ -46,6 +47,14 @@ class RunOfAScript(unittest.TestCase):
         measured = run(self.script(body), "shm.stream", 0.25)
 
         self.assertEqual(measured.sample.value, 0.61)
+
+    def test_counts_as_its_own_what_it_says_of_helpers_that_nobody_waits_for(self) -> None:
+        line = LINE.strip().replace('"p99": 0.9', '"unwaited_seconds": 2.5')
+
+        with mock.patch("benchmarks.harness.program.Guard") as guard:
+            run(self.script(f"echo '{line}'"), "shm.stream", 0.25)
+
+        guard.return_value.foreign.assert_called_once_with(2.5)
 
     def test_says_why_a_program_failed(self) -> None:
         with self.assertRaisesRegex(ProgramError, "exit status 1: wrong bytes"):

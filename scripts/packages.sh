@@ -9,6 +9,7 @@ debian_packages=(
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
   # What the library stands on (docs/decisions/0008).
   libspdlog-dev libfmt-dev libssl-dev libcli11-dev libzstd-dev liblz4-dev libzmq3-dev
+  libipsec-mb-dev
   # The ucx driver, and the emulated machine with RDMA in which it is tested.
   libucx-dev ucx-utils qemu-system-x86 busybox-static kmod iproute2 cpio ibverbs-providers
   # Tests.

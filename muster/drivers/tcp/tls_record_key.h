@@ -9,14 +9,14 @@
 #include <memory>
 #include <span>
 
-struct evp_cipher_ctx_st;  // OpenSSL's EVP_CIPHER_CTX.
+#include "muster/drivers/tcp/tls_cipher.h"
 
 namespace muster::drivers::tcp {
 
 // The most content that TLS puts into one record.
 inline constexpr std::size_t kRecord = std::size_t{16} << 10;
 inline constexpr std::size_t kRecordHeader = 5;
-inline constexpr std::size_t kRecordTag = 16;
+inline constexpr std::size_t kRecordTag = TlsCipher::kTag;
 // A record of kRecord bytes, as we write it: with its type, and without padding.
 inline constexpr std::size_t kSealedRecord = kRecordHeader + kRecord + 1 + kRecordTag;
 // The longest that a peer may send.
@@ -29,9 +29,11 @@ using TrafficSecret = std::array<std::byte, 32>;
 
 class TlsRecordKey {
  public:
-  enum class Use : std::uint8_t { seal, open };
+  using Use = TlsCipher::Use;
 
-  TlsRecordKey(const TrafficSecret& secret, Use use);
+  TlsRecordKey(const TrafficSecret& secret, Use use) : TlsRecordKey(secret, make_tls_cipher(use)) {}
+  // By a certain cipher, for tests.
+  TlsRecordKey(const TrafficSecret& secret, std::unique_ptr<TlsCipher> cipher);
   ~TlsRecordKey();
   TlsRecordKey(const TlsRecordKey&) = delete;
   TlsRecordKey& operator=(const TlsRecordKey&) = delete;
@@ -49,19 +51,13 @@ class TlsRecordKey {
   void advance();
 
  private:
-  static constexpr std::size_t kNonce = 12;
-  struct FreeCipher {
-    void operator()(evp_cipher_ctx_st* cipher) const;
-  };
-
   void take_up();
-  void start();
+  void begin(const std::byte* header);
 
-  std::unique_ptr<evp_cipher_ctx_st, FreeCipher> cipher_;
+  std::unique_ptr<TlsCipher> cipher_;
   TrafficSecret secret_;
-  std::array<std::byte, kNonce> mask_{};
+  std::array<std::byte, TlsCipher::kNonce> mask_{};
   std::uint64_t number_ = 0;  // Of the next record. None is ever used twice with one key.
-  Use use_;
 };
 
 }  // namespace muster::drivers::tcp

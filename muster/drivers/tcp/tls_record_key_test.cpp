@@ -1,6 +1,8 @@
 #include "muster/drivers/tcp/tls_record_key.h"
 
 #include <algorithm>
+#include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,24 +59,32 @@ Bytes open(TlsRecordKey& key, const Bytes& record) {
   return content;
 }
 
-TEST(TlsRecordKey, WritesTheRecordsOfTheStandardsExample) {
-  TlsRecordKey key(kClient, Use::seal);
+struct Library {
+  const char* name;
+  std::unique_ptr<TlsCipher> (*make)(Use);
+};
+std::ostream& operator<<(std::ostream& out, const Library& library) { return out << library.name; }
+
+class TlsRecordKeys : public ::testing::TestWithParam<Library> {};
+
+TEST_P(TlsRecordKeys, WritesTheRecordsOfTheStandardsExample) {
+  TlsRecordKey key(kClient, GetParam().make(Use::seal));
   EXPECT_EQ(seal(key, counting(50)), from_hex(kFirst));
   EXPECT_EQ(seal(key, {std::byte{1}, std::byte{0}}, RecordType::alert), from_hex(kSecond));
 }
 
-TEST(TlsRecordKey, ReadsTheRecordsOfTheStandardsExample) {
-  TlsRecordKey key(kClient, Use::open);
+TEST_P(TlsRecordKeys, ReadsTheRecordsOfTheStandardsExample) {
+  TlsRecordKey key(kClient, GetParam().make(Use::open));
   Bytes expected = counting(50);
   expected.push_back(static_cast<std::byte>(RecordType::data));
   EXPECT_EQ(open(key, from_hex(kFirst)), expected);
   EXPECT_EQ(open(key, from_hex(kSecond)), (Bytes{std::byte{1}, std::byte{0}, std::byte{21}}));
 }
 
-TEST(TlsRecordKey, WhereTheContentLiesMakesNoDifference) {
+TEST_P(TlsRecordKeys, WhereTheContentLiesMakesNoDifference) {
   for (const std::size_t size : {0UL, 1UL, 15UL, 16UL, 1000UL, kRecord}) {
-    TlsRecordKey apart(kClient, Use::seal);
-    TlsRecordKey in_place(kClient, Use::seal);
+    TlsRecordKey apart(kClient, GetParam().make(Use::seal));
+    TlsRecordKey in_place(kClient, GetParam().make(Use::seal));
     Bytes record(kSealedRecord);
     std::ranges::copy(counting(size), record.begin() + kRecordHeader);
     record.resize(in_place.seal(std::span(record).subspan(kRecordHeader, size), RecordType::data,
@@ -83,34 +93,57 @@ TEST(TlsRecordKey, WhereTheContentLiesMakesNoDifference) {
   }
 }
 
-TEST(TlsRecordKey, NeitherAChangedRecordNorOneOutOfOrderIsGenuine) {
-  TlsRecordKey writing(kClient, Use::seal);
+TEST_P(TlsRecordKeys, NeitherAChangedRecordNorOneOutOfOrderIsGenuine) {
+  TlsRecordKey writing(kClient, GetParam().make(Use::seal));
   const Bytes first = seal(writing, counting(50));
   const Bytes second = seal(writing, counting(50));
   EXPECT_NE(first, second);
   for (std::size_t at = 0; at < first.size(); ++at) {
-    TlsRecordKey reading(kClient, Use::open);
+    TlsRecordKey reading(kClient, GetParam().make(Use::open));
     Bytes changed = first;
     changed[at] ^= std::byte{0x10};
     EXPECT_TRUE(open(reading, changed).empty()) << at;
   }
-  TlsRecordKey reading(kClient, Use::open);
+  TlsRecordKey reading(kClient, GetParam().make(Use::open));
   EXPECT_TRUE(open(reading, second).empty());
-  TlsRecordKey again(kClient, Use::open);
+  TlsRecordKey again(kClient, GetParam().make(Use::open));
   EXPECT_FALSE(open(again, first).empty());
   EXPECT_TRUE(open(again, first).empty()) << "replayed";
 }
 
-TEST(TlsRecordKey, BothEndsGoOnWithTheNextKeyAndNotWithTheOld) {
-  TlsRecordKey writing(kClient, Use::seal);
-  TlsRecordKey reading(kClient, Use::open);
-  TlsRecordKey old(kClient, Use::open);
+TEST_P(TlsRecordKeys, BothEndsGoOnWithTheNextKeyAndNotWithTheOld) {
+  TlsRecordKey writing(kClient, GetParam().make(Use::seal));
+  TlsRecordKey reading(kClient, GetParam().make(Use::open));
+  TlsRecordKey old(kClient, GetParam().make(Use::open));
   writing.advance();
   reading.advance();
   const Bytes record = seal(writing, counting(50));
   EXPECT_FALSE(open(reading, record).empty());
   EXPECT_TRUE(open(old, record).empty());
 }
+
+// Whatever one has sealed the other opens, of every size that ends in another way.
+TEST(TlsCipher, BothLibrariesSealAlike) {
+  for (std::size_t size = 0; size <= 600; ++size) {
+    TlsRecordKey writing(kClient, make_tls_cipher(Use::seal));
+    TlsRecordKey plain(kClient, make_openssl_cipher(Use::seal));
+    EXPECT_EQ(seal(writing, counting(size)), seal(plain, counting(size))) << size;
+    TlsRecordKey reading(kClient, make_tls_cipher(Use::open));
+    TlsRecordKey again(kClient, make_openssl_cipher(Use::seal));
+    Bytes expected = counting(size);
+    expected.push_back(static_cast<std::byte>(RecordType::data));
+    EXPECT_EQ(open(reading, seal(again, counting(size))), expected) << size;
+  }
+}
+
+std::vector<Library> libraries() {
+  std::vector<Library> found = {{"openssl", make_openssl_cipher}};
+  if (make_ipsec_mb_cipher(Use::seal)) found.push_back({"ipsec_mb", make_ipsec_mb_cipher});
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ciphers, TlsRecordKeys, ::testing::ValuesIn(libraries()),
+                         [](const auto& given) { return std::string(given.param.name); });
 
 }  // namespace
 }  // namespace muster::drivers::tcp

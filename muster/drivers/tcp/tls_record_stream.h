@@ -4,7 +4,7 @@
 // OpenSSL's own record layer copies every byte once more on either side. This one
 // encrypts large parts from where they lie into what is sent, and decrypts them from
 // what was received into where they belong; small runs are joined into one record.
-// The cipher is OpenSSL's.
+// The cipher is TlsCipher's.
 
 #pragma once
 

@@ -1,5 +1,7 @@
 #include "muster/registries/embedded/member.h"
 
+#include <algorithm>
+
 namespace muster::registries::embedded {
 namespace {
 
@@ -7,7 +9,10 @@ using std::chrono::milliseconds;
 
 // A change of who serves takes less.
 constexpr Duration kDoubt = milliseconds(100);
+// How long the registry may take to answer a goodbye.
 constexpr Duration kGoodbye = milliseconds(500);
+// A timer that comes this late was held up by something.
+constexpr Duration kLate = milliseconds(20);
 
 Error reason_of(const Message& message) { return {message.code, message.text}; }
 
@@ -25,7 +30,7 @@ EmbeddedMember::EmbeddedMember(loop::Loop& loop, std::unique_ptr<Road> road,
       doubt_timer_([this] { doubt(); }),
       missing_timer_([this] { tell_missing(); }),
       beat_timer_([this] { beat(); }),
-      end_timer_([this] { end(); }) {
+      end_timer_([this] { why_ended_ ? end() : hear_nothing(); }) {
   request_.self.incarnation = 0;
   loop_.start(attempt_timer_, loop_.now());
   loop_.start(doubt_timer_, loop_.now() + kDoubt);
@@ -53,7 +58,7 @@ void EmbeddedMember::announce() {
   message.group = request_.group;
   message.is_remote = road_->is_remote();
   carrier_->send(message);
-  if (is_leaving_) carrier_->send({.kind = Kind::leave});
+  if (is_leaving_) say_goodbye();
   loop_.start(beat_timer_, loop_.now() + request_.lease / 4);
 }
 
@@ -160,9 +165,25 @@ void EmbeddedMember::leave() {
   if (request_.self.incarnation == 0 && !carrier_) {
     return end_later(Error(Code::cancelled, "the component has left before it was in"));
   }
+  gives_up_ = loop_.now() + std::max<Duration>(request_.lease, kGoodbye);
+  say_goodbye();
+}
+
+// Whoever serves may be leaving too, and so may who serves next: each has its time to
+// answer. After a lease the others know without it.
+void EmbeddedMember::say_goodbye() {
   if (carrier_) carrier_->send({.kind = Kind::leave});
-  // Nobody may be there to say it to.
-  loop_.start(end_timer_, loop_.now() + kGoodbye);
+  loop_.start(end_timer_, std::min(loop_.now() + kGoodbye, gives_up_));
+}
+
+void EmbeddedMember::hear_nothing() {
+  const TimePoint now = loop_.now();
+  // One who was held up has not listened, either.
+  if (now - end_timer_.due() > kLate && now < gives_up_) {
+    return loop_.start(end_timer_, std::min(now + kGoodbye, gives_up_));
+  }
+  why_ended_ = Error(Code::cancelled, "the component has left unheard");
+  end();
 }
 
 void EmbeddedMember::remind(const msg::Member& known) {
@@ -183,7 +204,6 @@ void EmbeddedMember::end() {
   for (loop::Timer* timer : {&attempt_timer_, &doubt_timer_, &missing_timer_, &beat_timer_}) {
     loop_.stop(*timer);
   }
-  if (!why_ended_) why_ended_ = Error(Code::cancelled, "the component has left unheard");
   sink_.on_ended(*why_ended_);
 }
 

@@ -42,6 +42,8 @@ class EmbeddedMember final : public msg::Membership, private CarrierSink {
 
   void announce();
   void beat();
+  void say_goodbye();
+  void hear_nothing();
   void end_later(Error why);
   void end();
 
@@ -59,7 +61,8 @@ class EmbeddedMember final : public msg::Membership, private CarrierSink {
   bool is_unreachable_ = false;  // And the sink knows.
   bool was_told_ = false;        // The sink knows that we are in.
   bool is_leaving_ = false;
-  TimePoint heard_{};  // The last of the registry.
+  TimePoint gives_up_{};  // At the latest, once it is leaving.
+  TimePoint heard_{};     // The last of the registry.
 
   loop::Timer attempt_timer_;
   loop::Timer doubt_timer_;    // Is the gap too long to keep it from the sink?

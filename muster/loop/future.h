@@ -20,12 +20,18 @@ template <class T>
 class Future {
  public:
   Future() = default;
+  // One that has failed before anybody could promise anything. Touches no loop.
+  static Future failed(Error why) {
+    Future made;
+    made.failure_ = std::make_shared<const Error>(std::move(why));
+    return made;
+  }
 
   // Any thread, not under the baton. Waits for the result and takes it;
   // Code::timeout if the deadline comes first, Code::cancelled if `stop` is
   // requested first. Then the future stays usable, and what it stands for goes on.
   Result<T> get(TimePoint deadline = kForever, const std::stop_token& stop = {}) {
-    if (!state_) return nothing();
+    if (!state_) return take_failure();
     Loop& loop = *state_->loop;
     // A task that does nothing has all who wait look again.
     const std::stop_callback wake(stop, [&loop] { loop.post([] {}); });
@@ -41,7 +47,7 @@ class Future {
   // is. Takes the future's place: get() has nothing to give any more. One that has
   // nothing itself calls it at once with the error that get() has, without the baton.
   void then(std::function<void(Result<T>)> action) {
-    if (!state_) return action(nothing());
+    if (!state_) return action(take_failure());
     const std::shared_ptr<State> state = std::move(state_);
     const Turn turn(*state->loop);
     if (state->result) return action(*std::move(state->result));
@@ -50,11 +56,11 @@ class Future {
 
   // Any thread. False if get() has nothing to give.
   bool is_ready() const {
-    if (!state_) return false;
+    if (!state_) return failure_ != nullptr;
     const Turn turn(*state_->loop);
     return state_->result.has_value();
   }
-  explicit operator bool() const { return state_ != nullptr; }
+  explicit operator bool() const { return state_ != nullptr || failure_ != nullptr; }
 
  private:
   friend class Promise<T>;
@@ -63,11 +69,13 @@ class Future {
     std::optional<Result<T>> result;
     std::function<void(Result<T>)> action;
   };
-  static Error nothing() {
+  Error take_failure() {
+    if (const auto failure = std::move(failure_)) return *failure;
     return {Code::invalid, "this future has no promise, or was taken from"};
   }
   explicit Future(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
+  std::shared_ptr<const Error> failure_;
 };
 
 // The end that sets the result, once. One that goes without having done so

@@ -55,7 +55,7 @@ struct ComponentOptions {
   // A handler threw or returned an error, a reply could not be sent
   // (Code::unavailable, Code::overloaded), a DedupStore could not commit, or more messages waited
   // for an event than it keeps (Code::overloaded). Tasks without an answer have been told before.
-  // Null: it is logged.
+  // Null: it is logged, at most a line a second.
   std::function<void(const HandlerFailure&)> report = nullptr;
   // A message that no event waits for; it is its business to answer it. Null:
   // tasks fail with Code::unsupported, all else is dropped, which senders hear of

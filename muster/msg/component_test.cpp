@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/base/log.h"
 #include "muster/msg/testing/three.h"
 
 namespace muster::msg {
@@ -277,6 +278,19 @@ TEST_F(Components, ReportWhatAnEventCannotKeep) {
   EXPECT_EQ(reported[0].error.code(), Code::overloaded);
   EXPECT_EQ(reported[0].messages.at(0).session_id(), first);
   EXPECT_EQ(outcome(group, group["worker_1"], first).failures.at(0).error.code(), Code::overloaded);
+}
+
+TEST_F(Components, LogWhatAnEventCannotKeepWhereNobodyWantsAReport) {
+  std::vector<std::string> lines;
+  log::to(log::Level::warning,
+          [&](log::Level, std::string_view line) { lines.emplace_back(line); });
+  Component<Learner> learner(*master, {.events = {.waiting_limit = 1}},
+                             {{all_of("worker:a:1", "worker:b:1"), note}});
+  for (int i = 0; i < 3; ++i) task("worker_1", "a");
+  work(learner);
+  log::to(log::Level::off, nullptr);
+  ASSERT_EQ(lines.size(), 1U) << "one a second";
+  EXPECT_NE(lines[0].find("keep 'a' of worker_1"), std::string::npos) << lines[0];
 }
 
 TEST_F(Components, RefuseAWrongConditionAtOnceOrAtTheLaunch) {

@@ -135,13 +135,13 @@ void EventDispatcher::dropped(const EventDrop& drop) {
   const bool is_last = !held_.contains(drop.ticket);
   if (is_last && message.session_type() == SessionType::task && message.is_request() &&
       !message.is_answered()) {
-    static_cast<void>(proxy_.fail(message, why, Wait(Duration::zero())));
+    static_cast<void>(proxy_.fail_soon(message, why));
   }
   if (handling != nullptr && handling->left.fetch_sub(1) == 1) {
     // To have been handled by one is enough.
     static_cast<void>(handling->was_handled ? proxy_.done(message) : proxy_.refuse(message, why));
   }
-  if (options_.report) options_.report({drop.event, std::move(why), {message}});
+  report({drop.event, std::move(why), {message}}, "message dropped");
 }
 
 void EventDispatcher::unhandled(const Message& message) {
@@ -154,7 +154,7 @@ void EventDispatcher::unhandled(const Message& message) {
                                                  message.tag(), message.source()));
   static_cast<void>(proxy_.refuse(message, why));
   if (message.session_type() != SessionType::task || !message.is_request()) return;
-  static_cast<void>(proxy_.fail(message, why, Wait(Duration::zero())));
+  static_cast<void>(proxy_.fail_soon(message, why));
 }
 
 }  // namespace muster::msg

@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "muster/base/log.h"
 #include "muster/base/result.h"
 #include "muster/msg/component_options.h"
 #include "muster/msg/event_condition.h"
@@ -103,6 +104,7 @@ class EventDispatcher {
   Status reply(EventId event, const std::vector<Message>& messages, const wire::Value& value,
                const Wait& wait);
   Status failed(HandlerFailure failure, const Wait& wait);
+  void report(const HandlerFailure& failure, std::string_view what);
 
   Proxy& proxy_;
   const ComponentOptions options_;
@@ -120,6 +122,7 @@ class EventDispatcher {
   std::atomic<std::thread::id> launcher_{};
   std::unique_ptr<internal::HandlerPool> pool_;  // While it runs, if there is one.
   std::optional<Error> pool_error_;              // Under the baton.
+  log::RateLimit warnings_;                      // The same.
 };
 
 }  // namespace muster::msg

@@ -155,7 +155,7 @@ void EventDispatcher::done(EventId event, const std::vector<Taken>& taken) {
   if (handled.empty()) return;
   // What could not be committed comes again.
   const Status said = proxy_.done(handled);
-  if (!said && options_.report) options_.report({event, said.error(), handled});
+  if (!said) report({event, said.error(), handled}, "commit failed");
 }
 
 HandlerAnswer EventDispatcher::call(const EventHandler& handler, const EventFiring& firing,
@@ -197,14 +197,23 @@ Status EventDispatcher::failed(HandlerFailure failure, const Wait& wait) {
     // Who cannot be told is gone; its own sessions end by that.
     if (is_open_task(message)) static_cast<void>(proxy_.fail(message, failure.error, wait));
   }
-  if (options_.report) {
-    options_.report(failure);
-  } else {
-    log::warning(fmt::format("handler failed component {} error {}", proxy_.name(),
-                             failure.error.describe()));
-  }
+  report(failure, "handler failed");
   if (options_.policy == ErrorPolicy::go_on) return ok();
   return std::move(failure.error);
+}
+
+// Many may fail for one reason, hence no line for each.
+void EventDispatcher::report(const HandlerFailure& failure, std::string_view what) {
+  if (options_.report) return options_.report(failure);
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(proxy_.loop().now().time_since_epoch());
+  const int held_back = [&] {
+    const loop::Turn turn(proxy_.loop());
+    return warnings_.admit(now.count());
+  }();
+  if (held_back < 0) return;
+  log::warning(fmt::format("{}  component {}  error {}  others {}", what, proxy_.name(),
+                           failure.error.describe(), held_back));
 }
 
 }  // namespace muster::msg

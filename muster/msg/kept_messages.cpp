@@ -49,7 +49,10 @@ void KeptMessages::link_broke() {
   receiver_.reset();
   for (Lane& lane : lanes_) {
     lane.next = 0;
-    for (auto& [number, kept] : lane.messages) kept.is_under_way = false;
+    for (auto& [number, kept] : lane.messages) {
+      kept.is_under_way = false;
+      earliest_ = std::min(earliest_, kept.deadline);
+    }
   }
 }
 
@@ -85,9 +88,12 @@ std::vector<OutgoingMessage> KeptMessages::expire(TimePoint now) {
   earliest_ = kForever;
   for (const Lane& lane : lanes_) {
     for (const auto& [number, kept] : lane.messages) {
-      const bool is_due = kept.deadline <= now && !kept.is_under_way;
-      if (is_due) due.push_back(kept.message.head.message);
-      if (!is_due) earliest_ = std::min(earliest_, kept.deadline);
+      if (kept.is_under_way) continue;
+      if (kept.deadline <= now) {
+        due.push_back(kept.message.head.message);
+      } else {
+        earliest_ = std::min(earliest_, kept.deadline);
+      }
     }
   }
   std::vector<OutgoingMessage> expired;

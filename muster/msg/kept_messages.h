@@ -67,6 +67,8 @@ class KeptMessages {
 
   // What is due by now and not under way; it is kept no more.
   std::vector<OutgoingMessage> expire(TimePoint now);
+  // No deadline of what is not under way is before this.
+  TimePoint next_deadline() const { return earliest_; }
   // All of it, in order.
   std::vector<OutgoingMessage> take_all();
 
@@ -92,7 +94,7 @@ class KeptMessages {
   std::unordered_map<MessageId, Place> places_;
   std::uint64_t last_number_ = 0;
   std::size_t bytes_ = 0;
-  TimePoint earliest_ = kForever;  // No deadline is before this.
+  TimePoint earliest_ = kForever;  // Of what is not under way, or before that.
   std::optional<Id> receiver_;     // Of the link that stands.
 };
 

@@ -1,5 +1,6 @@
 #include "muster/msg/outbox.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::msg {
@@ -40,6 +41,12 @@ std::vector<OutgoingMessage> Outbox::take_late(TimePoint now) {
     messages_.push_back(std::move(message));
   }
   return late;
+}
+
+TimePoint Outbox::next_deadline() const {
+  TimePoint next = kForever;
+  for (const OutgoingMessage& message : messages_) next = std::min(next, message.deadline);
+  return next;
 }
 
 std::deque<OutgoingMessage> Outbox::take_all() {

@@ -56,6 +56,8 @@ class Outbox {
   std::deque<OutgoingMessage> take_all();
   // Those whose deadline has come, in order.
   std::vector<OutgoingMessage> take_late(TimePoint now);
+  // The earliest; kForever if none has one.
+  TimePoint next_deadline() const;
 
   bool has_room_for(const OutgoingMessage& message) const { return fits(message.size()); }
 

@@ -163,11 +163,8 @@ std::optional<ProxyEvent> Proxy::next_event(const Wait& wait) {
   if (!core_->is_this_process()) return std::nullopt;
   std::optional<ProxyEvent> event;
   internal::wait_for(core_->loop(), wait, [&] {
-    if (event || core_->events().empty()) return event.has_value();
-    event = std::move(core_->events().front());
-    core_->events().pop_front();
-    core_->counted_events();
-    return true;
+    if (!event) event = core_->take_event();
+    return event.has_value() || core_->end().has_value();
   });
   return event;
 }
@@ -182,8 +179,7 @@ void Proxy::call_back() {
   std::deque<ProxyEvent> events;
   {
     const Turn turn(core_->loop());
-    events.swap(core_->events());
-    core_->counted_events();
+    events = core_->take_events();
   }
   const internal::OnThrow put_back([&] {
     const Turn turn(core_->loop());
@@ -256,6 +252,7 @@ std::string_view name(ProxyEvent::Kind kind) {
     case ProxyEvent::Kind::enough_peers: return "enough_peers";
     case ProxyEvent::Kind::minimum_missed: return "minimum_missed";
     case ProxyEvent::Kind::fenced: return "fenced";
+    case ProxyEvent::Kind::missed: return "missed";
   }
   return "unknown";
 }

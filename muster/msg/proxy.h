@@ -148,8 +148,9 @@ class Proxy {
 
   // A body each. Those that are the same are written once, wherever in the list they stand;
   // on one host a large part that several bodies share is, too.
-  // What cannot be sent is an outcome of its session; scatter() and broadcast()
-  // wait while there is no room.
+  // What cannot be sent is an outcome of its session, or, where there is none since nobody
+  // wants a receipt, told as ProxyEvent::Kind::dropped; scatter() and broadcast() wait while
+  // there is no room. Code::overloaded if there are not sessions enough: nothing was sent.
   Result<std::vector<SessionId>> iscatter(const Draft& draft,
                                           std::vector<std::pair<Destination, wire::Value>> bodies);
   // The same of bodies that were encoded before.
@@ -199,6 +200,8 @@ class Proxy {
                const ReplyOptions& options = {}, const Wait& wait = {});
   // Completes it by saying that it failed: send() returns `why` there.
   Status fail(const Message& message, const Error& why, const Wait& wait = {});
+  // The same without waiting: where there is no room it is sent as soon as there is.
+  Status fail_soon(const Message& message, const Error& why);
   // Tells that it was taken. Never taken for a completion.
   Status acknowledge(const Message& message, const Wait& wait = {});
   // Says that a message that came with is_kept() was handled: its sender forgets
@@ -219,7 +222,7 @@ class Proxy {
   // that have not come yet too.
   Result<WritableBuffer> allocate(std::size_t size);
 
-  // None if nothing happened in time.
+  // None if nothing happened in time, or all was told and this proxy is over.
   std::optional<ProxyEvent> next_event(const Wait& wait = {});
   ProxyCounters counters() const;
   // What `muster peers` is told, too.

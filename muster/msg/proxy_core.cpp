@@ -172,21 +172,50 @@ ProxyCore::~ProxyCore() {
 }
 
 void ProxyCore::tell(ProxyEvent event) {
-  if (events_.size() >= options_.max_events && !events_.empty()) events_.pop_front();
-  if (options_.max_events > 0) events_.push_back(std::move(event));
+  if (options_.max_events == 0) return;
+  events_.push_back(std::move(event));
+  bound_events();
+}
+
+// The oldest give way, and are told as missed where they were.
+void ProxyCore::bound_events() {
+  while (events_.size() > options_.max_events) {
+    const ProxyEvent& oldest = events_.front();
+    missed_events_ += oldest.kind == ProxyEvent::Kind::missed ? oldest.count : 1;
+    events_.pop_front();
+  }
   counted_events();
+}
+
+std::optional<ProxyEvent> ProxyCore::take_event() {
+  if (const std::size_t missed = std::exchange(missed_events_, 0); missed > 0) {
+    counted_events();
+    return ProxyEvent{.kind = ProxyEvent::Kind::missed,
+                      .text = "events that nobody had taken gave way; raise max_events",
+                      .count = missed};
+  }
+  if (events_.empty()) return std::nullopt;
+  ProxyEvent event = std::move(events_.front());
+  events_.pop_front();
+  counted_events();
+  return event;
+}
+
+std::deque<ProxyEvent> ProxyCore::take_events() {
+  std::deque<ProxyEvent> all;
+  while (auto event = take_event()) all.push_back(*std::move(event));
+  return all;
 }
 
 void ProxyCore::put_back(std::deque<ProxyEvent> untold) {
   untold.insert(untold.end(), std::move_iterator(events_.begin()),
                 std::move_iterator(events_.end()));
   events_ = std::move(untold);
-  while (events_.size() > options_.max_events) events_.pop_front();
-  counted_events();
+  bound_events();
 }
 
 void ProxyCore::sessions_due() {
-  sessions_.expire(loop_.now());
+  if (sessions_.expire(loop_.now()) > 0) ++rooms_;
   sessions_changed();
 }
 

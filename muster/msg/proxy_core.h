@@ -38,15 +38,21 @@
 
 namespace muster::msg::internal {
 
+// Whether a session of ours waits for what becomes of it.
+inline bool is_tracked(const Draft& draft) {
+  return draft.session_type == SessionType::task || draft.wants_receipt;
+}
+
 // How one peer is reached.
 struct Channel {
-  Channel(const ProxyOptions& options, std::function<void()> dial)
+  Channel(const ProxyOptions& options, std::function<void()> dial, std::function<void()> expire)
       : outbox(options.absent),
         kept(options.kept),
         arrivals(options.kept.max_reply_bytes),
         backlog(options.max_queued - in_link(options)),
         backoff(options.first_redial, options.longest_redial),
-        redial(std::move(dial)) {}
+        redial(std::move(dial)),
+        expiry(std::move(expire)) {}
 
   // Of what waits to be sent to one peer, the bytes that a link has. Where the
   // oldest is to give way, that is little: only the rest can.
@@ -54,6 +60,9 @@ struct Channel {
     if (options.when_full != DropPolicy::oldest) return options.max_queued;
     return std::min(options.max_queued / 4, std::size_t{1} << 20);
   }
+
+  // When the first of what waits for the peer is too late.
+  TimePoint next_deadline() const { return std::min(outbox.next_deadline(), kept.next_deadline()); }
 
   // Others are to be sent before what is sent now, and the link has no room.
   bool has_waiting() const { return !backlog.empty() || !outbox.empty() || !again.empty(); }
@@ -67,11 +76,12 @@ struct Channel {
   KeptMessages kept;                     // For the peer to handle at least once,
   Arrivals arrivals;                     // and from it.
   Backlog backlog;                       // What the link has no room for.
-  std::deque<OutgoingMessage> receipts;  // The same, of what we have taken.
+  std::deque<OutgoingMessage> receipts;  // The same, of what we have taken or refused.
   bool is_draining = false;
   bool has_room = false;  // Since draining began.
   net::Backoff backoff;
   loop::Timer redial;
+  loop::Timer expiry;  // Of what waits for the peer.
   bool was_here = false;
   bool is_last_word = false;  // It leaves, and nobody sends again what it has sent.
   net::LinkCounters past;     // Of links that are no more.
@@ -120,6 +130,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Result<SessionId> submit(PeerId peer, const Draft& draft, EncodedBody& body,
                            SessionWatch* watch = nullptr,
                            std::function<void(SessionTable::Outcome)> done = nullptr);
+  // What nobody waits for could not be sent. The id that it would have had.
+  SessionId drop_untracked(const Destination& destination, const Error& why);
   // Hands `message` to the peer's link, or keeps it for its return. It is moved
   // from unless there is an error.
   Status transmit(PeerId peer, OutgoingMessage& message);
@@ -145,6 +157,9 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
     return MessageMaker::open(closed, options_.body_limits, options_.keeps_encoded);
   }
   void when_receivable(std::function<void()> action);
+  // For receipts and refusals, which nobody waits for here: sent by the link that stands, as
+  // soon as that has room. Code::overloaded if there are too many.
+  Status send_when_room(PeerId peer, OutgoingMessage& small);
   // Its body is not what its head says: tells the sender, and us.
   void refuse(const Incoming& incoming, const Error& why);
 
@@ -192,12 +207,13 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
            is_decision_due_.load(std::memory_order_relaxed);
   }
   bool calls_back() const { return options_.on_event != nullptr || options_.on_too_few != nullptr; }
-  std::deque<ProxyEvent>& events() { return events_; }
+  // The next, or what was missed before it. None: nobody has anything to tell.
+  std::optional<ProxyEvent> take_event();
+  std::deque<ProxyEvent> take_events();
   // Any thread, without the baton.
   bool has_events() const { return event_count_.load(std::memory_order_relaxed) != 0; }
   // Those that were taken and not told, before all that came since.
   void put_back(std::deque<ProxyEvent> untold);
-  void counted_events() { event_count_.store(events_.size(), std::memory_order_relaxed); }
 
   loop::Loop& loop() const { return loop_; }
   const ProxyOptions& options() const { return options_; }
@@ -274,6 +290,8 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   Status keep_until_done(PeerId peer, OutgoingMessage& message, TimePoint deadline);
   void send_until_done(PeerRecord& record);
   void drain(PeerId peer);
+  void watch_deadline(PeerId peer, TimePoint deadline);
+  void drop_those_late(PeerId peer);
   Status make_way(PeerId peer, OutgoingMessage& message, Error full);
   void send_backlog(const PeerRecord& record);
   void send_receipt(PeerId peer, OutgoingMessage& receipt);
@@ -303,6 +321,10 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   void deliver(IncomingPtr incoming);
   void tell_receivable();
   void sessions_due();
+  void bound_events();
+  void counted_events() {
+    event_count_.store(events_.size() + (missed_events_ > 0 ? 1 : 0), std::memory_order_relaxed);
+  }
 
   loop::Loop& loop_;
   const ProxyOptions options_;
@@ -350,6 +372,7 @@ class ProxyCore final : private RegistrySink, private loop::Flusher {
   std::vector<Unheard> unheard_;  // Not told as heard before they are removed from the store.
   std::atomic<std::size_t> unwritten_count_{0};
   std::deque<ProxyEvent> events_;
+  std::size_t missed_events_ = 0;  // Before the first of them.
   std::atomic<std::size_t> event_count_{0};
   ProxyCounters counters_;
 };

@@ -9,7 +9,7 @@
 namespace muster::msg::internal {
 namespace {
 
-// Receipts for one peer that wait for room.
+// Receipts and refusals for one peer that wait for room.
 constexpr std::size_t kMaxReceipts = std::size_t{1} << 16;
 
 std::string_view why_unwanted(SessionTable::Verdict verdict) {
@@ -142,10 +142,21 @@ IncomingPtr ProxyCore::take_waiting() {
 // sender does not get: it was told of the broken link.
 void ProxyCore::send_receipt(PeerId peer, OutgoingMessage& receipt) {
   const Status sent = transmit(peer, receipt);
-  if (sent || sent.error().code() != Code::overloaded) return;
+  if (!sent && sent.error().code() == Code::overloaded) {
+    static_cast<void>(send_when_room(peer, receipt));
+  }
+}
+
+Status ProxyCore::send_when_room(PeerId peer, OutgoingMessage& small) {
+  if (peers_.find(peer) == nullptr)
+    return Error(Code::not_found, "this peer is not known any more");
   std::deque<OutgoingMessage>& waiting = channel(peer).receipts;
   // Who has so many to come does not read: to hear of one less is all the same to it.
-  if (waiting.size() < kMaxReceipts) waiting.push_back(std::move(receipt));
+  if (waiting.size() == kMaxReceipts) {
+    return Error(Code::overloaded, "the peer does not read what it was answered");
+  }
+  waiting.push_back(std::move(small));
+  return ok();
 }
 
 void ProxyCore::send_receipts(PeerId peer) {
@@ -174,7 +185,7 @@ void ProxyCore::refuse(const Incoming& incoming, const Error& why) {
   answer.head.message = next_message_id();
   answer.head.tag = incoming.head.tag;
   answer.parts = body->parts;
-  static_cast<void>(transmit(incoming.peer, answer));
+  send_receipt(incoming.peer, answer);
 }
 
 }  // namespace muster::msg::internal

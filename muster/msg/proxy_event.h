@@ -27,6 +27,7 @@ struct ProxyEvent {
     enough_peers,    // there are enough again,
     minimum_missed,  // there were too few for too long.
     fenced,          // A younger incarnation bears our name: this proxy is over.
+    missed,          // `count` events before this one: more than max_events waited.
   };
 
   Kind kind = Kind::joined;

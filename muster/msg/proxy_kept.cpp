@@ -35,11 +35,11 @@ Status ProxyCore::keep_until_done(PeerId peer, OutgoingMessage& message, TimePoi
       .message = message, .deadline = deadline, .is_stored = options_.outbox == nullptr};
   Status pushed = there.kept.push(kept);
   if (!pushed) {
-    drop_kept(*record, there.kept.expire(loop_.now()),
-              Error(Code::timeout, fmt::format("{} did not return in time", name)));
+    drop_those_late(peer);
     pushed = there.kept.push(kept);
   }
   if (!pushed) return std::move(pushed).error().during(fmt::format("send to {}", name));
+  watch_deadline(peer, deadline);
   if (options_.outbox == nullptr) {
     drain(peer);
   } else {
@@ -114,8 +114,7 @@ void ProxyCore::report_came(PeerLink& link, const MessageHead& head, const wire:
       if (one.awaited) held.push_back(one.id);  // Done, and its reply comes.
     }
     there.kept.link_began(record.member.id, held);
-    drop_kept(record, there.kept.expire(loop_.now()),
-              Error(Code::timeout, fmt::format("{} did not return in time", record.member.name)));
+    drop_those_late(record.id);
   }
   ++rooms_;
   drain(record.id);

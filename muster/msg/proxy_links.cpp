@@ -19,8 +19,10 @@ Channel& ProxyCore::channel(PeerId id) {
   if (id.slot >= channels_.size()) channels_.resize(id.slot + 1);
   std::unique_ptr<Channel>& there = channels_[id.slot];
   if (there != nullptr) return *there;
-  there = std::make_unique<Channel>(options_, [this, id] { dial(id); });
+  there = std::make_unique<Channel>(
+      options_, [this, id] { dial(id); }, [this, id] { drop_those_late(id); });
   take_restored(id, *there);
+  watch_deadline(id, there->next_deadline());
   return *there;
 }
 
@@ -131,6 +133,7 @@ void ProxyCore::break_link(PeerRecord& record, const Error& why) {
     }
   }
   ++rooms_;  // Who waits for room finds out.
+  watch_deadline(record.id, there.next_deadline());
   const std::string& name = record.member.name;
   if (lost > 0) {
     counters_.dropped += lost;

@@ -59,6 +59,7 @@ void ProxyCore::on_left(const Member& member) {
 void ProxyCore::said_goodbye(PeerRecord& record) {
   if (std::exchange(record.presence, Presence::left) == Presence::left) return;
   channel(record.id).link->is_for_users = false;
+  ++rooms_;  // There will be none: who waits for it finds out.
   tell({.kind = ProxyEvent::Kind::left, .peer = record.member.name});
   presence_changed();
 }
@@ -86,6 +87,7 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
   const bool was_gone = record.presence == Presence::lost || record.presence == Presence::left;
   const bool is_last_word = std::exchange(there.is_last_word, false);
   record.presence = presence;
+  ++rooms_;  // There will be none: who waits for it finds out.
   if (there.dialing != nullptr) destroy_later(std::move(there.dialing));
   if (there.link != nullptr) break_link(record, why);
   const Error told =
@@ -111,8 +113,8 @@ void ProxyCore::gone(PeerRecord& record, Presence presence, const Error& why) {
 }
 
 // Names that come once must not fill the memory. The choice among the absent
-// does not matter much: who has messages waiting, or may send some again, is kept
-// longest.
+// does not matter much: who has messages or requests waiting, or may send some again,
+// is kept longest.
 void ProxyCore::forget_absent() {
   std::vector<PeerId> absent;
   for (const PeerId id : peers_.all()) {
@@ -125,7 +127,8 @@ void ProxyCore::forget_absent() {
   const auto chosen = std::ranges::min_element(absent, {}, [this](PeerId id) {
     const Channel& there = channel(id);
     const bool is_over = peers_.find(id)->presence == Presence::left && there.arrivals.empty();
-    return std::pair(!is_over, there.outbox.count() + there.kept.count());
+    return std::pair(!is_over,
+                     there.outbox.count() + there.kept.count() + sessions_.kept_for(id).size());
   });
   PeerRecord& record = *peers_.find(*chosen);
   const Error why(Code::unavailable, fmt::format("{} is forgotten", record.member.name));
@@ -133,6 +136,8 @@ void ProxyCore::forget_absent() {
     report_dropped(record, message, why);
   }
   drop_kept(record, channel(*chosen).kept.take_all(), why);
+  sessions_.end_with(*chosen, why);
+  sessions_changed();
   forget_arrivals(record);
   channels_[chosen->slot].reset();
   peers_.remove(*chosen);
@@ -152,6 +157,7 @@ void ProxyCore::on_ended(Error why) {
 void ProxyCore::end_with(const Error& why) {
   if (end_) return;
   end_ = why;
+  ++rooms_;  // Who waits for it finds out.
   endpoint_->stop_listening();
   loop_.stop(minimum_timer_);
   for (auto& stranger : strangers_) destroy_later(std::move(stranger));
@@ -172,6 +178,7 @@ void ProxyCore::end_with(const Error& why) {
 
 void ProxyCore::leave() {
   if (std::exchange(is_leaving_, true) || end_) return;
+  ++rooms_;  // Who waits for it finds out.
   endpoint_->stop_listening();
   for (auto& stranger : strangers_) destroy_later(std::move(stranger));
   strangers_.clear();

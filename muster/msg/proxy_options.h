@@ -96,7 +96,7 @@ struct ProxyOptions {
   OutboxStore* outbox = nullptr;
   // Peers that are lost or have left and are remembered all the same.
   std::size_t max_absent_peers = 1024;
-  // Events that nobody has taken; the oldest give way.
+  // Events that nobody has taken; the oldest give way, and are told as missed. 0: none.
   std::size_t max_events = 4096;
 
   // Called with each event by threads that are inside a blocking call of the

@@ -71,6 +71,53 @@ TEST_F(Recovery, KeepNoMoreBytesOfRequestsForAnAbsentPeerThanTheLimit) {
   EXPECT_TRUE(keep_one());
 }
 
+TEST_F(Recovery, TellOfWhatIsTooLateAtItsDeadlineThoughNobodyReturns) {
+  group.crash("worker_1");
+  ASSERT_TRUE(
+      group.run_until([&] { return master->peer("worker_1")->presence == Presence::lost; }));
+  events(*master);
+  const TimePoint deadline = group.net.loop().now() + seconds(2);
+  for (const auto delivery : {Delivery::at_most_once, Delivery::at_least_once}) {
+    ASSERT_TRUE(master->isend({.tag = "note",
+                               .destination = "worker_1",
+                               .session_type = SessionType::notification,
+                               .deadline = deadline,
+                               .delivery = delivery}));
+  }
+  group.net.run_for(milliseconds(1900));
+  EXPECT_EQ(master->counters().dropped, 0U);
+  group.net.run_for(milliseconds(200));
+  EXPECT_EQ(master->counters().dropped, 2U);
+  EXPECT_EQ(events(*master), (std::vector{Kind::dropped, Kind::dropped}));
+  EXPECT_EQ(master->counters().kept, 0U);
+}
+
+TEST_F(Recovery, EndRequestsThatWaitForOneWhoIsForgotten) {
+  Proxy& small = group.add("small", [](ProxyOptions& options) { options.max_absent_peers = 1; });
+  ASSERT_TRUE(group.settle());
+  const auto ask_small = [&](const char* whom) {
+    return *small.isend({.tag = "sum", .destination = whom, .on_loss = OnLoss::wait});
+  };
+  const SessionId first = ask_small("worker_1");
+  const SessionId second = ask_small("worker_2");
+  group.crash("worker_1");
+  group.crash("worker_2");
+  ASSERT_TRUE(
+      group.run_until([&] { return small.is_answered(first) || small.is_answered(second); }));
+  const SessionId ended = small.is_answered(first) ? first : second;
+  EXPECT_EQ(outcome(group, small, ended).failures.at(0).error.code(), Code::unavailable);
+}
+
+TEST_F(Recovery, CountEventsThatGaveWay) {
+  Proxy& busy = group.add("busy", [](ProxyOptions& options) { options.max_events = 2; });
+  ASSERT_TRUE(group.settle());  // Three have joined.
+  const auto first = busy.next_event(kNow);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->kind, Kind::missed);
+  EXPECT_EQ(first->count, 1U);
+  EXPECT_EQ(events(busy), (std::vector{Kind::joined, Kind::joined}));
+}
+
 TEST_F(Recovery, KnowAReturningPeerByItsHigherIncarnation) {
   const PeerId before = *master->find("worker_1");
   group.crash("worker_1");

@@ -42,18 +42,9 @@ struct Answering {
   }
 };
 
-}  // namespace
-
-// Sends an answer of `stage`; waits while there is no room for it.
-Status Proxy::answer(const Message& message, Stage stage, const Tag& tag, EncodedBody& body,
-                     const Wait& wait, bool is_failure) {
-  MUSTER_TRY_OK(core_->check_process());
-  const std::string_view attempt = stage == Stage::receive ? "acknowledge" : "reply";
-  if (!message || !message.is_request() || !message.peer()) {
-    return Error(Code::invalid, fmt::format("{}: this is no request that came", attempt));
-  }
-  Answering answering{*core_, message};
-  OutgoingMessage& answer = answering.answer;
+OutgoingMessage make_answer(const Message& message, Stage stage, const Tag& tag, EncodedBody& body,
+                            bool is_failure) {
+  OutgoingMessage answer;
   answer.head.kind = kind_of(message.session_type(), stage);
   answer.head.is_failure = is_failure;
   answer.head.form = body.form;
@@ -62,12 +53,36 @@ Status Proxy::answer(const Message& message, Stage stage, const Tag& tag, Encode
   answer.head.tag = tag.is_valid() ? tag : MessageMaker::head(message).tag;
   answer.parts = std::move(body.parts);
   answer.priority = message.priority();
-  if (!MessageMaker::claim(message, stage)) {
-    return Error(Code::invalid, fmt::format("{}: the message was answered before", attempt));
-  }
+  return answer;
+}
+
+Status check_answerable(const Message& message, std::string_view attempt) {
+  if (message && message.is_request() && message.peer()) return ok();
+  return Error(Code::invalid, fmt::format("{}: this is no request that came", attempt));
+}
+
+Status check_task(const Message& message) {
+  if (!message || message.session_type() == SessionType::task) return ok();
+  return Error(Code::invalid, "fail: nobody waits for the end of a notification");
+}
+
+Error answered_before(std::string_view attempt) {
+  return {Code::invalid, fmt::format("{}: the message was answered before", attempt)};
+}
+
+}  // namespace
+
+// Sends an answer of `stage`; waits while there is no room for it.
+Status Proxy::answer(const Message& message, Stage stage, const Tag& tag, EncodedBody& body,
+                     const Wait& wait, bool is_failure) {
+  MUSTER_TRY_OK(core_->check_process());
+  const std::string_view attempt = stage == Stage::receive ? "acknowledge" : "reply";
+  MUSTER_TRY_OK(check_answerable(message, attempt));
+  Answering answering{*core_, message, make_answer(message, stage, tag, body, is_failure)};
+  if (!MessageMaker::claim(message, stage)) return answered_before(attempt);
   {
     const Turn turn(core_->loop());
-    answer.head.message = core_->next_message_id();
+    answering.answer.head.message = core_->next_message_id();
     answering.transmit();
   }
   if (answering.is_overloaded()) {
@@ -100,11 +115,26 @@ Status Proxy::reply(const Message& message, const Value& body, const ReplyOption
 }
 
 Status Proxy::fail(const Message& message, const Error& why, const Wait& wait) {
-  if (message && message.session_type() == SessionType::notification) {
-    return Error(Code::invalid, "fail: nobody waits for the end of a notification");
-  }
+  MUSTER_TRY_OK(check_task(message));
   MUSTER_TRY(EncodedBody encoded, encode_body(error_to_value(why)));
   return answer(message, Stage::complete, {}, encoded, wait, true);
+}
+
+Status Proxy::fail_soon(const Message& message, const Error& why) {
+  MUSTER_TRY_OK(core_->check_process());
+  MUSTER_TRY_OK(check_answerable(message, "fail"));
+  MUSTER_TRY_OK(check_task(message));
+  MUSTER_TRY(EncodedBody encoded, encode_body(error_to_value(why)));
+  Answering answering{*core_, message, make_answer(message, Stage::complete, {}, encoded, true)};
+  if (!MessageMaker::claim(message, Stage::complete)) return answered_before("fail");
+  const Turn turn(core_->loop());
+  answering.answer.head.message = core_->next_message_id();
+  answering.transmit();
+  if (answering.is_overloaded()) {
+    answering.sent = core_->send_when_room(message.peer(), answering.answer);
+  }
+  if (!answering.sent) MessageMaker::disclaim(message, Stage::complete);
+  return std::move(answering.sent);
 }
 
 Status Proxy::acknowledge(const Message& message, const Wait& wait) {

@@ -89,6 +89,23 @@ TEST_F(ProxyRoom, ScatterGivesUpWaitingForRoomAtItsDeadline) {
   EXPECT_EQ(replies->failures[0].error.code(), Code::overloaded);
 }
 
+TEST_F(ProxyRoom, WhatNeedsMoreSessionsThanThereAreIsNotSentAtAll) {
+  ProxyOptions options = group.options("master");
+  options.max_sessions = 3;
+  const auto lazy = group.start("worker_1");
+  const auto master = group.join(std::move(options), {{.name = "worker_1"}});
+  ASSERT_TRUE(master->isend({.tag = "sum", .destination = "worker_1"}));
+  const std::uint64_t before = master->peer("worker_1")->messages_sent;
+  const std::vector<std::pair<Destination, Value>> bodies = {
+      {"worker_1", 1}, {"worker_1", 2}, {"worker_1", 3}};
+  EXPECT_EQ(master->iscatter({.tag = "sum"}, bodies).error().code(), Code::overloaded);
+  EXPECT_EQ(master->counters().sessions, 1U);
+  EXPECT_EQ(master->peer("worker_1")->messages_sent, before);
+  // Nor does it help to wait where there never are as many.
+  std::vector<std::pair<Destination, Value>> more(4, {"worker_1", 1});
+  EXPECT_EQ(master->scatter({.tag = "sum"}, more, seconds(20)).error().code(), Code::overloaded);
+}
+
 // A master whose notes pile up before a worker that does not read.
 class FullQueue : public testing::Three {
  protected:
@@ -134,6 +151,35 @@ class FullQueue : public testing::Three {
   Proxy* sender = nullptr;
   std::size_t refused = 0;
 };
+
+TEST_F(FullQueue, NotesToManyThatAreRefusedAreToldAndCostNoSession) {
+  fill(DropPolicy::refuse);
+  testing::events(*sender);
+  const std::uint64_t before = sender->counters().dropped;
+  const auto ids = sender->iscatter(
+      {.tag = "note", .session_type = SessionType::notification, .wants_receipt = false},
+      {{"worker_1", Buffer::adopt(std::vector<std::byte>(std::size_t{10} << 10))}});
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(sender->counters().dropped, before + 1);
+  EXPECT_EQ(sender->counters().sessions, 0U);
+  const auto event = sender->next_event(testing::kNow);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->kind, ProxyEvent::Kind::dropped);
+  EXPECT_EQ(event->peer, "worker_1");
+  EXPECT_EQ(event->session, ids->at(0));
+}
+
+TEST_F(FullQueue, AFailureForWhichThereIsNoRoomIsSentLater) {
+  fill(DropPolicy::refuse);
+  const auto asked = *group["worker_1"].isend({.tag = "sum", .destination = "sender"});
+  const Message task = testing::take(group, "sender");
+  ASSERT_TRUE(sender->fail_soon(task, Error(Code::failed, "no")));
+  EXPECT_EQ(sender->fail_soon(task, Error(Code::failed, "no")).error().code(), Code::invalid);
+  EXPECT_FALSE(group["worker_1"].is_answered(asked));
+  read_all();
+  EXPECT_EQ(testing::outcome(group, group["worker_1"], asked).failures.at(0).error.code(),
+            Code::failed);
+}
 
 TEST_F(FullQueue, RefusesUnlessToldOtherwise) {
   fill(DropPolicy::refuse);

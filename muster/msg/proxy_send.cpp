@@ -14,6 +14,7 @@
 
 namespace muster::msg {
 
+using internal::is_tracked;
 using internal::ProxyCore;
 using internal::Waited;
 using loop::Turn;
@@ -183,6 +184,9 @@ Result<SessionId> Proxy::ask(const Draft& draft,
 }
 
 PendingReply Proxy::request(Draft draft) {
+  if (Status here = core_->check_process(); !here) {
+    return {loop::Future<Message>::failed(std::move(here).error()), SessionId{}};
+  }
   draft.answers = Answers::by_id;
   draft.wants_receipt = draft.session_type == SessionType::notification;
   const auto promise = std::make_shared<loop::Promise<Message>>(core_->loop());
@@ -201,6 +205,18 @@ void forget_all(ProxyCore& core, const std::vector<SessionId>& ids) {
   for (const SessionId id : ids) core.sessions().forget(id);
 }
 
+// Each needs a session until its outcome is taken. Who waits has time for others to end.
+Status check_room_for(ProxyCore& core, std::size_t count, bool may_wait) {
+  const Turn turn(core.loop());
+  const std::size_t taken = may_wait ? 0 : core.sessions().size();
+  const std::size_t limit = core.options().max_sessions;
+  if (taken + count <= limit) return ok();
+  return Error(Code::overloaded,
+               fmt::format("send to {}: of {} sessions {} are in use; nothing was sent. take "
+                           "outcomes, or raise max_sessions",
+                           count, limit, taken));
+}
+
 // Several sendings, one after the other, as a thing that is tried again until it is done.
 struct SendingAll {
   ProxyCore& core;
@@ -217,18 +233,25 @@ struct SendingAll {
     if (!sent) {
       const Error why = sent.error();
       if (may_wait && why.code() == Code::overloaded) return false;
-      // What cannot be sent becomes the outcome of its session.
-      sent = core.sessions().open(
-          {.type = draft.session_type, .peer = peer ? *peer : PeerId{}, .answers = draft.answers});
+      sent = is_tracked(draft) ? fail_session(peer ? *peer : PeerId{}, why)
+                               : core.drop_untracked(destination, why);
       if (!sent) {
         failure = why;
         return true;
       }
-      core.sessions().end(*sent, why);
-      core.sessions_changed();
     }
     ids.push_back(*sent);
     return true;
+  }
+
+  // What cannot be sent becomes the outcome of its session.
+  Result<SessionId> fail_session(PeerId peer, const Error& why) {
+    MUSTER_TRY(
+        const SessionId id,
+        core.sessions().open({.type = draft.session_type, .peer = peer, .answers = draft.answers}));
+    core.sessions().end(id, why);
+    core.sessions_changed();
+    return id;
   }
 };
 
@@ -236,6 +259,7 @@ struct SendingAll {
 
 Result<std::vector<SessionId>> Proxy::send_all(const Draft& draft, std::vector<SendItem>& items,
                                                const Wait* wait) {
+  if (is_tracked(draft)) MUSTER_TRY_OK(check_room_for(*core_, items.size(), wait != nullptr));
   SendingAll sending{*core_, draft};
   sending.ids.reserve(items.size());
   const internal::OnThrow forget([&] { forget_all(*core_, sending.ids); });
@@ -261,7 +285,11 @@ Result<std::vector<SessionId>> Proxy::send_all(const Draft& draft, std::vector<S
     step();
   }
   if (draft.delivery == Delivery::at_least_once) static_cast<void>(write_kept());
-  if (sending.failure) return *std::move(sending.failure);
+  if (sending.failure) {
+    forget_all(*core_, sending.ids);
+    return std::move(*sending.failure)
+        .during(fmt::format("send to all, after {} of {}", sending.ids.size(), items.size()));
+  }
   return std::move(sending.ids);
 }
 

@@ -203,6 +203,7 @@ TEST_F(ProxyThreads, AForkedChildIsToldThatTheProxyIsNotItsOwn) {
     const bool is_told =
         master->send({.tag = "x", .destination = "y"}).error().code() == Code::invalid &&
         master->receive_once(Duration::zero()).error().code() == Code::invalid &&
+        master->request({.tag = "x", .destination = "y"}).get().error().code() == Code::invalid &&
         master->ended().has_value() && master->peers().empty();
     _exit(is_told ? 0 : 1);
   }

@@ -10,6 +10,9 @@
 namespace muster::msg::internal {
 namespace {
 
+// Between two looks for what is too late: each looks at all that waits for a peer.
+constexpr Duration kExpiryPause = std::chrono::milliseconds(10);
+
 // The link takes it once there is room, or the next one does.
 bool is_to_wait(const Status& sent) {
   return !sent &&
@@ -61,7 +64,7 @@ Result<SessionId> ProxyCore::submit(PeerId peer, const Draft& draft, EncodedBody
                                     SessionWatch* watch,
                                     std::function<void(SessionTable::Outcome)> done) {
   OutgoingMessage message;
-  message.is_tracked = draft.session_type == SessionType::task || draft.wants_receipt;
+  message.is_tracked = is_tracked(draft);
   SessionId session = draft.session_id;
   const bool is_kept = draft.delivery == Delivery::at_least_once;
   if (message.is_tracked) {
@@ -203,12 +206,33 @@ Status ProxyCore::keep(const PeerRecord& record, OutgoingMessage& message) {
       drop_late(record, late, too_late(record));
     }
   }
+  const TimePoint deadline = message.deadline;
   std::vector<OutgoingMessage> dropped;
   Status kept = outbox.push(message, dropped);
   const Error why(Code::overloaded, fmt::format("the cache for {}, who is away, was full", name));
   for (OutgoingMessage& gone : dropped) report_dropped(record, gone, why);
   if (!kept) return std::move(kept).error().during(fmt::format("send to {}", name));
+  watch_deadline(record.id, deadline);
   return kept;
+}
+
+void ProxyCore::watch_deadline(PeerId peer, TimePoint deadline) {
+  loop::Timer& expiry = channels_[peer.slot]->expiry;
+  if (deadline == kForever || (expiry.is_armed() && expiry.due() <= deadline)) return;
+  loop_.start(expiry, std::max(deadline, loop_.now() + kExpiryPause));
+}
+
+// Of what waits for a peer. Who sent it hears at its deadline, not when the peer returns.
+void ProxyCore::drop_those_late(PeerId peer) {
+  PeerRecord* const record = peers_.find(peer);
+  if (record == nullptr) return;
+  Channel& there = channel(peer);
+  for (const OutgoingMessage& late : there.outbox.take_late(loop_.now())) {
+    drop_late(*record, late, too_late(*record));
+  }
+  drop_kept(*record, there.kept.expire(loop_.now()), too_late(*record));
+  ++rooms_;
+  watch_deadline(peer, there.next_deadline());
 }
 
 void ProxyCore::report_dropped(const PeerRecord& record, const OutgoingMessage& message,
@@ -220,6 +244,20 @@ void ProxyCore::report_dropped(const PeerRecord& record, const OutgoingMessage& 
         .count = 1,
         .session = message.head.session});
   if (message.is_tracked) sessions_.end(message.head.session, why);
+}
+
+// Nobody waits for what becomes of it, so it is told as all that is dropped.
+SessionId ProxyCore::drop_untracked(const Destination& destination, const Error& why) {
+  const PeerRecord* const record =
+      destination.id ? peers_.find(destination.id) : peers_.find(destination.name);
+  const SessionId id = next_message_id();
+  ++counters_.dropped;
+  tell({.kind = ProxyEvent::Kind::dropped,
+        .peer = record != nullptr ? record->member.name : destination.name,
+        .text = why.message(),
+        .count = 1,
+        .session = id});
+  return id;
 }
 
 // The peer is here again: what waited for it goes first, as drain() finds room.

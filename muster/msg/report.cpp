@@ -29,7 +29,8 @@ Value to_value(const PeerInfo& peer) {
                     {"messages_received", peer.messages_received},
                     {"bytes_sent", peer.bytes_sent},
                     {"bytes_received", peer.bytes_received},
-                    {"queued", peer.queued}};
+                    {"queued", peer.queued},
+                    {"kept", peer.kept}};
 }
 
 // Reads a map's fields; one that is missing or of another kind is remembered.
@@ -47,6 +48,10 @@ class Fields {
     const Value* const value = find(key);
     const auto found = value != nullptr ? value->as_unsigned() : std::nullopt;
     return found ? *found : miss<std::uint64_t>();
+  }
+  // Of a field that older versions do not have.
+  std::uint64_t number_if_any(std::string_view key) {
+    return find(key) != nullptr ? number(key) : 0;
   }
   // What is longer than a year is not told in earnest.
   Duration duration(std::string_view key) {
@@ -105,6 +110,7 @@ std::optional<PeerInfo> to_peer(const Value& value) {
   peer.bytes_sent = from.number("bytes_sent");
   peer.bytes_received = from.number("bytes_received");
   peer.queued = from.number("queued");
+  peer.kept = from.number_if_any("kept");
   if (!from.is_good() || !presence) return std::nullopt;
   peer.presence = *presence;
   return peer;
@@ -124,6 +130,8 @@ Value to_value(const Report& report) {
                     {"waiting", report.counters.waiting},
                     {"waiting_bytes", report.counters.waiting_bytes},
                     {"open_sessions", report.counters.open_sessions},
+                    {"sessions", report.counters.sessions},
+                    {"kept", report.counters.kept},
                     {"dropped", report.counters.dropped},
                     {"refused", report.counters.refused},
                     {"unwanted", report.counters.unwanted},
@@ -143,6 +151,8 @@ Result<Report> to_report(const Value& value) {
   report.counters.waiting = from.number("waiting");
   report.counters.waiting_bytes = from.number("waiting_bytes");
   report.counters.open_sessions = from.number("open_sessions");
+  report.counters.sessions = from.number_if_any("sessions");
+  report.counters.kept = from.number_if_any("kept");
   report.counters.dropped = from.number("dropped");
   report.counters.refused = from.number("refused");
   report.counters.unwanted = from.number("unwanted");

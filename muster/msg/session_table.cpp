@@ -296,6 +296,10 @@ std::size_t SessionTable::lose(PeerId peer, const Error& why) {
   });
 }
 
+std::size_t SessionTable::end_with(PeerId peer, const Error& why) {
+  return end_those(why, [peer](const Entry& entry) { return entry.peer == peer; });
+}
+
 std::size_t SessionTable::end_all(const Error& why) {
   return end_those(why, [](const Entry&) { return true; });
 }

@@ -111,6 +111,8 @@ class SessionTable {
 
   // A peer is gone. Sessions that chose so end with `why`. How many.
   std::size_t lose(PeerId peer, const Error& why);
+  // It will not be known any more: all with it end, whatever they chose. How many.
+  std::size_t end_with(PeerId peer, const Error& why);
   // All end, whatever they chose.
   std::size_t end_all(const Error& why);
   // What ended since the last call and has nobody to be told: sessions whose

@@ -35,6 +35,7 @@ class LocalGroup {
   }
 
   loop::Loop& loop() { return *loop_; }
+  FakeRegistry& registry() { return *registry_; }
 
  private:
   std::unique_ptr<loop::Loop> loop_;

@@ -1,0 +1,119 @@
+// Calls that wait for what will never come: they end, and say why.
+
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "muster/drivers/inproc/inproc.h"
+#include "muster/msg/proxy.h"
+#include "muster/msg/testing/proxy_threads.h"
+
+namespace muster::msg {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kPatience(20);
+
+// A master that keeps nothing for who is away, and a worker with a task for it.
+struct ProxyHopeless : testing::ThreadsTest {
+  ProxyHopeless()
+      : ThreadsTest([](loop::Loop& loop) { return drivers::make_inproc_driver(loop); }) {
+    worker = group.start("worker_1");
+    ProxyOptions options = group.options("master");
+    options.absent.max_messages = 0;
+    master = group.join(std::move(options), {{.name = "worker_1"}});
+    EXPECT_TRUE(worker->wait_for_peers({{.name = "master"}}, kPatience));
+    EXPECT_TRUE(worker->isend({.tag = "sum", .destination = "master"}));
+    task = **master->receive_once(kPatience);
+  }
+
+  // The worker dies. The link tells at once, the registry after `delay`; until then who sends
+  // to it waits for room.
+  void lose_worker(Duration delay) {
+    set_delay(delay);
+    worker.reset();
+    set_delay(milliseconds(1));
+    while (master->peer("worker_1")->presence == Presence::here) {
+      ASSERT_TRUE(master->next_event(kPatience));
+    }
+    ASSERT_EQ(master->peer("worker_1")->presence, Presence::connecting);
+  }
+
+  void set_delay(Duration delay) {
+    const loop::Turn turn(group.loop());
+    group.registry().set_delay(delay);
+  }
+
+  Status send() {
+    Result<Message> sent = master->send({.tag = "sum", .destination = "worker_1"}, kPatience);
+    return sent ? ok() : Status(std::move(sent).error());
+  }
+  // What becomes of a call that waits when `end` is called.
+  static Error told(const std::function<Status()>& call, const std::function<void()>& end) {
+    std::optional<Error> error;
+    std::jthread caller([&] {
+      if (Status said = call(); !said) error = std::move(said).error();
+    });
+    end();
+    caller.join();
+    return error.value_or(Error(Code::internal, "it was done"));
+  }
+
+  std::unique_ptr<Proxy> worker;
+  std::unique_ptr<Proxy> master;
+  Message task;
+};
+
+TEST_F(ProxyHopeless, SendToOneThatTurnsOutToBeLostNamesIt) {
+  lose_worker(milliseconds(300));
+  const Status sent = send();
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code(), Code::unavailable);
+  EXPECT_NE(sent.error().message().find("worker_1"), std::string::npos);
+}
+
+TEST_F(ProxyHopeless, ReplyToOneThatTurnsOutToBeLostFails) {
+  lose_worker(milliseconds(300));
+  const Status sent = master->reply(task, 1, {}, kPatience);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code(), Code::unavailable);
+}
+
+TEST_F(ProxyHopeless, ScatterToOneThatTurnsOutToBeLostHasThatAsAnOutcome) {
+  lose_worker(milliseconds(300));
+  const auto replies = master->scatter({.tag = "sum"}, {{"worker_1", 1}}, kPatience);
+  ASSERT_TRUE(replies);
+  ASSERT_EQ(replies->failures.size(), 1U);
+  EXPECT_EQ(replies->failures[0].error.code(), Code::unavailable);
+}
+
+TEST_F(ProxyHopeless, SendEndsWhenAnotherThreadLeaves) {
+  lose_worker(seconds(1));
+  const Error error = told([this] { return send(); }, [this] { EXPECT_TRUE(master->leave()); });
+  EXPECT_EQ(error.code(), Code::cancelled);
+}
+
+TEST_F(ProxyHopeless, SendEndsWhenAYoungerOneBearsTheName) {
+  lose_worker(milliseconds(300));
+  std::unique_ptr<Proxy> younger;
+  const Error error = told([this] { return send(); }, [&] { younger = group.start("master"); });
+  EXPECT_TRUE(error.code() == Code::invalid || error.code() == Code::unavailable)
+      << error.describe();
+}
+
+TEST_F(ProxyHopeless, TheNextEventOfAProxyThatIsOverIsNone) {
+  std::optional<ProxyEvent> last = ProxyEvent{};
+  std::jthread listener([&] {
+    while (last) last = master->next_event();
+  });
+  EXPECT_TRUE(master->leave());
+  listener.join();
+  EXPECT_FALSE(last);
+}
+
+}  // namespace
+}  // namespace muster::msg

@@ -21,6 +21,7 @@ struct Sums {
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t queued = 0;
+  std::uint64_t kept = 0;
   std::set<std::string> drivers;
 };
 
@@ -32,6 +33,7 @@ Sums sums_of(const msg::Report& report) {
     sums.bytes_sent += peer.bytes_sent;
     sums.bytes_received += peer.bytes_received;
     sums.queued += peer.queued;
+    sums.kept += peer.kept;
     if (!peer.driver.empty()) sums.drivers.insert(peer.driver);
   }
   return sums;
@@ -70,7 +72,7 @@ std::string time_of(Duration duration) {
   return fmt::format("{}d{:02}h", whole / 86400, whole / 3600 % 24);
 }
 
-using Row = std::array<std::string, 10>;
+using Row = std::array<std::string, 11>;
 
 Row row_of(const Surveyed& one, const std::vector<Surveyed>& all) {
   const auto beat = last_beat(one, all);
@@ -80,6 +82,7 @@ Row row_of(const Surveyed& one, const std::vector<Surveyed>& all) {
           "-",
           "-",
           beat ? time_of(*beat) : "-",
+          "-",
           "-",
           "-",
           "-",
@@ -94,6 +97,7 @@ Row row_of(const Surveyed& one, const std::vector<Surveyed>& all) {
   row[6] = count_of(sums.messages_sent) + " " + size_of(sums.bytes_sent);
   row[7] = count_of(sums.messages_received) + " " + size_of(sums.bytes_received);
   row[8] = fmt::format("{}+{}", sums.queued, one.report->counters.waiting);
+  row[9] = count_of(sums.kept);
   return row;
 }
 
@@ -116,10 +120,11 @@ Value to_value(const Surveyed& one, const std::vector<Surveyed>& all) {
   row.push_back({"bytes_sent", sums.bytes_sent});
   row.push_back({"bytes_received", sums.bytes_received});
   row.push_back({"queued", sums.queued});
+  row.push_back({"kept", sums.kept});
   // What the member says itself, without what the registry knows better.
   const Value said = msg::to_value(*one.report);
-  for (const char* key : {"pid", "age_ms", "waiting", "waiting_bytes", "open_sessions", "dropped",
-                          "refused", "unwanted", "peers"}) {
+  for (const char* key : {"pid", "age_ms", "waiting", "waiting_bytes", "open_sessions", "sessions",
+                          "dropped", "refused", "unwanted", "peers"}) {
     row.push_back({key, *said.find(key)});
   }
   return row;
@@ -142,8 +147,8 @@ std::optional<Duration> last_beat(const Surveyed& member, const std::vector<Surv
 }
 
 std::string to_table(const std::vector<Surveyed>& all) {
-  std::vector<Row> rows{
-      {"name", "type", "inc", "driver", "age", "beat", "sent", "received", "queue", "addresses"}};
+  std::vector<Row> rows{{"name", "type", "inc", "driver", "age", "beat", "sent", "received",
+                         "queue", "kept", "addresses"}};
   for (const Surveyed& one : all) rows.push_back(row_of(one, all));
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
   for (const Row& row : rows) {

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "muster/base/clock.h"
 #include "muster/loop/loop.h"
 
 namespace muster::loop {
@@ -67,7 +68,8 @@ class RemembersAnEvent final : public FdHandler {
 
 // How often it slept until it saw that a descriptor is ready.
 int sleeps_before_event(Outlook outlook, int look) {
-  auto loop = *Loop::make({.keeper = false});
+  const ManualClock clock;  // No yield takes long, however busy the machine is.
+  auto loop = *Loop::make({.clock = &clock, .keeper = false});
   const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   RemembersAnEvent handler;
   {
@@ -89,7 +91,8 @@ TEST(Yielding, OnlyWhoWaitsForSocketsAsksTheSystem) {
 }
 
 TEST(Yielding, EndsWhenSomebodyElseHasBroughtWhatItWaitsFor) {
-  auto loop = *Loop::make({.keeper = false});
+  const ManualClock clock;  // No yield takes long, however busy the machine is.
+  auto loop = *Loop::make({.clock = &clock, .keeper = false});
   bool is_there = false;
   ActsAtALook source(Outlook::several, 5, [&] { is_there = true; });
   wait_with(*loop, source, [&] { return is_there; });
@@ -126,7 +129,8 @@ struct ComesLater final : Poller {
 };
 
 int sleeps_before(Outlook says, int comes_at) {
-  auto loop = *Loop::make({.keeper = false});
+  const ManualClock clock;  // No yield takes long, however busy the machine is.
+  auto loop = *Loop::make({.clock = &clock, .keeper = false});
   ComesLater source(says, comes_at);
   {
     const Turn turn(*loop);

@@ -202,7 +202,9 @@ TEST_P(RegistrySuite, ManyComeAndGo) {
     }
     return true;
   }));
-  for (std::size_t i = 1; i < kMany; i += 2) EXPECT_FALSE(all[i]->has("lost"));
+  for (std::size_t i = 1; i < kMany; i += 2) {
+    EXPECT_FALSE(all[i]->has("lost")) << ::testing::PrintToString(all[i]->record());
+  }
 }
 
 TEST_P(RegistrySuite, NewsAreHeardSoonAfterTheyAreKnown) {

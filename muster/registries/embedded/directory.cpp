@@ -129,6 +129,19 @@ Notices Directory::remind(Seat seat, const msg::Member& known, TimePoint now) {
   return out;
 }
 
+Notices Directory::miss(Seat seat, const msg::Member& known) const {
+  if (!has(seat)) return {};
+  const auto place = records_.find(known.name);
+  if (place != records_.end() && place->second.entry.is_present) {
+    return {{seat, about(Kind::joined, place->second.entry.member), false}};
+  }
+  if (place != records_.end() && place->second.entry.has_left) {
+    return {{seat, about(Kind::left, known), false}};
+  }
+  const Error why(Code::unavailable, known.name + " was gone with who served then");
+  return {{seat, with_reason(about(Kind::lost, known), why), false}};
+}
+
 Notices Directory::tell_all(Seat seat) const {
   Notices out;
   for (const auto& [name, record] : records_) {
@@ -198,6 +211,7 @@ Notices Directory::retire(Record& record, Message farewell) {
   record.seat = 0;
   if (!record.entry.is_present) return out;
   record.entry.is_present = false;
+  record.entry.has_left = farewell.kind == Kind::left;
   record.gone_at = ++changes_;
   farewell.member = record.entry.member;
   tell_others(farewell, record.entry.member.name, out);
@@ -224,6 +238,15 @@ Notices Directory::expire(TimePoint due, TimePoint now) {
   }
   forget_some();
   return out;
+}
+
+std::vector<Seat> Directory::overdue(TimePoint now) const {
+  std::vector<Seat> seats;
+  for (const auto& [name, record] : records_) {
+    const bool is_due = record.entry.is_present && now - record.heard >= record.entry.lease;
+    if (is_due && record.seat != 0) seats.push_back(record.seat);
+  }
+  return seats;
 }
 
 TimePoint Directory::next_expiry() const {

@@ -37,6 +37,7 @@ struct Entry {
   int pid = 0;  // On this host, else 0.
   bool is_present = false;
   bool is_remote = false;
+  bool has_left = false;  // With a goodbye, if it is not present.
 
   bool operator==(const Entry&) const = default;
 };
@@ -64,6 +65,8 @@ class Directory {
   Notices announce(Seat seat, const Message& message, int pid, TimePoint now);
   // Who has the seat has met `known`: another of its name must count higher.
   Notices remind(Seat seat, const msg::Member& known, TimePoint now);
+  // Who has the seat knew `known` under whoever served before, and has not been told of it.
+  Notices miss(Seat seat, const msg::Member& known) const;
   Notices beat(Seat seat, TimePoint now);
   Notices leave(Seat seat);
   // Whoever had the seat is dead.
@@ -77,6 +80,8 @@ class Directory {
   // ourselves stood still, heard nobody meanwhile, and give all that time back.
   Notices expire(TimePoint due, TimePoint now);
   TimePoint next_expiry() const;
+  // Those that would be lost then. They may have said something that was not read yet.
+  std::vector<Seat> overdue(TimePoint now) const;
 
   // Tells who has the seat, which is nobody's, of all that are there.
   Notices tell_all(Seat seat) const;

@@ -108,6 +108,37 @@ TEST_F(DirectoryTest, WhoIsRemindedOfAHigherCountGivesTheNext) {
   EXPECT_EQ(announce(6, "b", 6).at(2), "6: admitted b/6");
 }
 
+TEST_F(DirectoryTest, WhoeverServesNextTellsWhoHasLeftFromWhoIsLost) {
+  announce(1, "a", 1);
+  announce(2, "b", 2);
+  announce(3, "c", 3);
+  directory.leave(2);
+  directory.lose(3, Error(Code::unavailable, "died"));
+  hand_over();
+  announce(4, "a", 1, 1);
+  const auto miss = [&](const char* name, std::uint64_t id) {
+    return lines(directory.miss(4, announcement(name, id, 1).member));
+  };
+  EXPECT_EQ(miss("b", 2), (Lines{"4: left b/1"}));
+  EXPECT_EQ(miss("c", 3), (Lines{"4: lost c/1"}));
+  EXPECT_EQ(miss("d", 4), (Lines{"4: lost d/1"})) << "whom nobody knows";
+  EXPECT_EQ(lines(directory.miss(9, announcement("b", 2, 1).member)), Lines{}) << "by nobody";
+  announce(5, "b", 5);
+  EXPECT_EQ(miss("b", 2), (Lines{"4: joined b/2"}));
+  directory.lose(5, Error(Code::unavailable, "died"));
+  EXPECT_EQ(miss("b", 2), (Lines{"4: lost b/1"})) << "it has left before, and come back";
+}
+
+TEST_F(DirectoryTest, OnlyThoseWhoseLeaseHasRunOutAreOverdue) {
+  announce(1, "a", 1);
+  now += kLease / 2;
+  announce(2, "b", 2);
+  EXPECT_EQ(directory.overdue(now), std::vector<Seat>{});
+  EXPECT_EQ(directory.overdue(now + kLease / 2), std::vector<Seat>{1});
+  directory.beat(1, now + kLease / 2);
+  EXPECT_EQ(directory.overdue(now + kLease / 2), std::vector<Seat>{});
+}
+
 TEST_F(DirectoryTest, ASilentMemberIsLostAfterItsLeaseAndABeatBringsItBack) {
   announce(1, "a", 1);
   announce(2, "b", 2);

@@ -28,7 +28,7 @@ EmbeddedMember::EmbeddedMember(loop::Loop& loop, std::unique_ptr<Road> road,
       why_unreachable_(Code::unavailable, "nobody has answered yet"),
       attempt_timer_([this] { attempt(); }),
       doubt_timer_([this] { doubt(); }),
-      missing_timer_([this] { tell_missing(); }),
+      missing_timer_([this] { ask_for_missing(); }),
       beat_timer_([this] { beat(); }),
       end_timer_([this] { why_ended_ ? end() : hear_nothing(); }) {
   request_.self.incarnation = 0;
@@ -102,7 +102,8 @@ void EmbeddedMember::take(const Message& message) {
     case Kind::leave:
     case Kind::ask:
     case Kind::counted:
-    case Kind::remind: return;
+    case Kind::remind:
+    case Kind::miss: return;
   }
 }
 
@@ -113,7 +114,7 @@ void EmbeddedMember::take_admission(const Message& message) {
   backoff_.reset();
   loop_.stop(doubt_timer_);
   if (message.is_complete) {
-    tell_missing();
+    ask_for_missing();
   } else {
     loop_.start(missing_timer_, loop_.now() + request_.lease);
   }
@@ -122,9 +123,12 @@ void EmbeddedMember::take_admission(const Message& message) {
   sink_.on_admitted(request_.self);
 }
 
-void EmbeddedMember::tell_missing() {
+// Who serves now may know better than that they are lost: they have left meanwhile.
+void EmbeddedMember::ask_for_missing() {
   for (const msg::Member& member : view_.missing()) {
-    tell_lost(member, Error(Code::unavailable, member.name + " was gone with who served then"));
+    Message message{.kind = Kind::miss};
+    message.member = member;
+    carrier_->send(message);
   }
 }
 

@@ -37,7 +37,7 @@ class EmbeddedMember final : public msg::Membership, private CarrierSink {
   void on_gone(const Error& why) override;
   void take(const Message& message);
   void take_admission(const Message& message);
-  void tell_missing();
+  void ask_for_missing();
   void tell_lost(const msg::Member& member, const Error& why);
 
   void announce();

@@ -52,10 +52,13 @@ class FakeRoad final : public Road {
 
 struct Listener final : msg::RegistrySink {
   std::string end;
+  std::vector<std::string> news;
   void on_admitted(const msg::Member&) override {}
-  void on_joined(const msg::Member&) override {}
-  void on_left(const msg::Member&) override {}
-  void on_lost(const msg::Member&, const Error&) override {}
+  void on_joined(const msg::Member& member) override { news.push_back("joined " + member.name); }
+  void on_left(const msg::Member& member) override { news.push_back("left " + member.name); }
+  void on_lost(const msg::Member& member, const Error&) override {
+    news.push_back("lost " + member.name);
+  }
   void on_unreachable(const Error&) override {}
   void on_ended(Error why) override { end = why.message(); }
 };
@@ -108,6 +111,23 @@ TEST_F(EmbeddedMemberTest, AGoodbyeThatNobodyAnswersEndsItSoonAllTheSame) {
   EXPECT_EQ(listener.end, "");
   run(milliseconds(1));
   EXPECT_EQ(listener.end, kUnheard);
+}
+
+// It may have left while nobody served, or while we were not heard.
+TEST_F(EmbeddedMemberTest, AsksWhoeverServesNextHowOneWentThatIsNotNamed) {
+  msg::Member other{
+      .name = "b", .type = "worker", .id = Id::random(), .incarnation = 1, .addresses = {}};
+  Message about{.kind = Kind::joined};
+  about.member = other;
+  serving.say(about);
+  serving.go();
+  run(milliseconds(10));
+  admit();
+  EXPECT_EQ(serving.heard, (std::vector{Kind::announce, Kind::miss}));
+  EXPECT_EQ(listener.news, std::vector<std::string>{"joined b"});
+  about.kind = Kind::left;
+  serving.say(about);
+  EXPECT_EQ(listener.news, (std::vector<std::string>{"joined b", "left b"}));
 }
 
 // Where many leave at once, so do those who serve, one after the other.

@@ -18,7 +18,7 @@ Error not_a_message(const char* why) {
 
 bool is_about_a_member(Kind kind) {
   return kind == Kind::announce || kind == Kind::admitted || kind == Kind::joined ||
-         kind == Kind::left || kind == Kind::lost || kind == Kind::remind;
+         kind == Kind::left || kind == Kind::lost || kind == Kind::remind || kind == Kind::miss;
 }
 
 // A later version may have more.
@@ -72,7 +72,7 @@ Result<Message> decode(std::span<const std::byte> bytes) {
   Message message;
   const auto kind = in.number<std::uint8_t>();
   if (kind < static_cast<std::uint8_t>(Kind::announce) ||
-      kind > static_cast<std::uint8_t>(Kind::remind)) {
+      kind > static_cast<std::uint8_t>(Kind::miss)) {
     return not_a_message("of no known kind");
   }
   message.kind = static_cast<Kind>(kind);

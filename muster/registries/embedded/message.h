@@ -33,6 +33,7 @@ enum class Kind : std::uint8_t {
   counted = 11,  // and then by this.
   // From a member.
   remind = 12,  // This one was there, and you speak of another who counts no higher.
+  miss = 13,    // This one was there, and you did not name it. Answered by left or lost.
 };
 
 struct Message {

@@ -87,11 +87,16 @@ Server::~Server() {
 void Server::say_the_last() {
   std::vector<Seat> seats;
   for (const auto& [seat, guest] : guests_) seats.push_back(seat);
+  look_at(seats);
+  flush();
+}
+
+// Reads what they have said so far. That may end some.
+void Server::look_at(const std::vector<Seat>& seats) {
   for (const Seat seat : seats) {
     if (const auto place = guests_.find(seat); place != guests_.end())
       place->second->channel->look();
   }
-  flush();
 }
 
 Status Server::start() {
@@ -198,6 +203,8 @@ void Server::heard(Guest& guest, std::span<const std::byte> bytes) {
     queue(directory_->leave(guest.seat));
   } else if (message->kind == Kind::remind) {
     queue(directory_->remind(guest.seat, message->member, loop_.now()));
+  } else if (message->kind == Kind::miss) {
+    queue(directory_->miss(guest.seat, message->member));
   } else {
     refuse(guest, Error(Code::invalid, "that is not for a member to say"));
   }
@@ -268,7 +275,9 @@ void Server::set_expiry() {
 }
 
 void Server::expire() {
-  queue(directory_->expire(expiry_.due(), loop_.now()));
+  const TimePoint due = expiry_.due();
+  look_at(directory_->overdue(loop_.now()));
+  queue(directory_->expire(due, loop_.now()));
   set_expiry();
 }
 

@@ -42,6 +42,7 @@ class Server final : private loop::FdHandler, private loop::Flusher {
          const ServerOptions& options, std::function<void()> on_deposed);
   Status start();
   void say_the_last();
+  void look_at(const std::vector<Seat>& seats);
   // Who was there when the last serving process ended, less those who have
   // ended since.
   std::optional<DirectoryState> inherited() const;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kFileMagic = 0x5249444D;  // "MDIR" in memory order.
 constexpr std::uint32_t kFileVersion = 1;
 
-enum FileFlag : std::uint32_t { kIsPresent = 1, kIsRemote = 2 };
+enum FileFlag : std::uint32_t { kIsPresent = 1, kIsRemote = 2, kHasLeft = 4 };
 
 Error not_a_state() {
   return Error(Code::invalid, "read who was there: the file is broken or of another version");
@@ -21,6 +21,7 @@ Entry read_entry(FieldReader& in) {
   const auto flags = in.number<std::uint32_t>();
   entry.is_present = (flags & kIsPresent) != 0;
   entry.is_remote = (flags & kIsRemote) != 0;
+  entry.has_left = (flags & kHasLeft) != 0;
   entry.pid = in.number<std::int32_t>();
   entry.lease = std::chrono::milliseconds(in.number<std::uint32_t>());
   entry.member = in.member();
@@ -41,7 +42,8 @@ std::vector<std::byte> encode_state(const DirectoryState& state) {
   out.number(state.floor);
   out.number(static_cast<std::uint32_t>(state.entries.size()));
   for (const Entry& entry : state.entries) {
-    out.number((entry.is_present ? kIsPresent : 0U) | (entry.is_remote ? kIsRemote : 0U));
+    out.number((entry.is_present ? kIsPresent : 0U) | (entry.is_remote ? kIsRemote : 0U) |
+               (entry.has_left ? kHasLeft : 0U));
     out.number(static_cast<std::int32_t>(entry.pid));
     out.number(static_cast<std::uint32_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(entry.lease).count()));

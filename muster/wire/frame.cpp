@@ -5,14 +5,9 @@
 #include "muster/wire/bytes.h"
 
 namespace muster::wire {
-namespace {
-
-constexpr std::uint16_t kMagic = 0x4D46;  // "FM" in memory order.
-
-}  // namespace
 
 void write_prefix(const Frame& frame, std::span<std::byte> out) {
-  store<std::uint16_t>(out.data(), kMagic);
+  store<std::uint16_t>(out.data(), kFrameMagic);
   store<std::uint16_t>(out.data() + 2, static_cast<std::uint16_t>(frame.head.size()));
   store<std::uint32_t>(out.data() + 4, static_cast<std::uint32_t>(frame.parts.size()));
   std::byte* size = out.data() + kPrefixSize;
@@ -24,7 +19,7 @@ void write_prefix(const Frame& frame, std::span<std::byte> out) {
 
 Result<Prefix> read_prefix(std::span<const std::byte> bytes) {
   if (bytes.size() < kPrefixSize) return Error(Code::invalid, "a frame's prefix is cut short");
-  if (load<std::uint16_t>(bytes.data()) != kMagic) {
+  if (load<std::uint16_t>(bytes.data()) != kFrameMagic) {
     return Error(Code::invalid, "not a muster frame");
   }
   const auto head_size = load<std::uint16_t>(bytes.data() + 2);

@@ -74,6 +74,7 @@ struct Prefix {
   std::size_t head_size = 0;
   std::size_t part_count = 0;
 };
+inline constexpr std::uint16_t kFrameMagic = 0x4D46;  // "FM" in memory order.
 inline constexpr std::size_t kPrefixSize = 8;
 inline constexpr std::size_t kPartSizeSize = 8;
 

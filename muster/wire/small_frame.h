@@ -1,6 +1,6 @@
 // The frames that matter most: one small part, and all of it lies side by side.
 //
-// The same bytes as frame.h's, read in one step. Pure.
+// The same bytes as frame.h's, read and written in one step. Pure.
 
 #pragma once
 
@@ -16,20 +16,43 @@
 
 namespace muster::wire {
 
-// Reads the frame that `bytes` begin with into `frame`, which has no parts; `prefix`
-// is its own. How many bytes it took; 0 if it is none of those, or has a part of
-// `limit` bytes or more, or there is no memory: then nothing has happened.
-inline std::size_t read_small_frame(const Prefix& prefix, std::span<const std::byte> bytes,
-                                    std::uint64_t limit, BufferPool& pool, Frame& frame) {
-  if (prefix.part_count != 1) return 0;
-  const std::size_t opening = prefix_size(1) + prefix.head_size;
-  if (bytes.size() < opening) return 0;
+// How many bytes it takes; 0 if it is none of those, or has a part of `limit` bytes or
+// more.
+inline std::size_t small_frame_size(const Frame& frame, std::size_t limit) {
+  if (frame.parts.size() != 1) return 0;
+  const std::size_t size = frame.parts[0].size();
+  return size == 0 || size >= limit ? 0 : prefix_size(1) + frame.head.size() + size;
+}
+
+// Writes it to `out`, which has room for that.
+inline void write_small_frame(const Frame& frame, std::byte* out) {
+  const Buffer& part = frame.parts[0];
+  store<std::uint64_t>(
+      out, kFrameMagic | std::uint64_t{frame.head.size()} << 16 | std::uint64_t{1} << 32);
+  store<std::uint64_t>(out + kPrefixSize, part.size());
+  out += prefix_size(1);
+  frame.head.copy_to(out);
+  std::memcpy(out + frame.head.size(), part.data(), part.size());
+}
+
+// Reads the frame that `bytes` begin with into `frame`, which has no parts. How many
+// bytes it took; 0 if it is none of those, or not whole, or has a part of `limit` bytes
+// or more, or there is no memory: then nothing has happened.
+inline std::size_t read_small_frame(std::span<const std::byte> bytes, std::uint64_t limit,
+                                    BufferPool& pool, Frame& frame) {
+  if (bytes.size() < prefix_size(1)) return 0;
+  const auto prefix = load<std::uint64_t>(bytes.data());
+  const std::size_t head_size = prefix >> 16 & 0xFFFF;
+  if ((prefix & 0xFFFF) != kFrameMagic || prefix >> 32 != 1 || head_size > kMaxHead) return 0;
   const auto size = load<std::uint64_t>(bytes.data() + kPrefixSize);
-  if (size == 0 || size >= limit || size > bytes.size() - opening) return 0;
+  const std::size_t opening = prefix_size(1) + head_size;
+  if (size == 0 || size >= limit || bytes.size() < opening || size > bytes.size() - opening) {
+    return 0;
+  }
   WritableBuffer block = pool.take(size);
   if (block.size() < size) return 0;
   std::memcpy(block.data(), bytes.data() + opening, size);
-  frame.head.assign(bytes.subspan(prefix_size(1), prefix.head_size));
+  frame.head.assign(bytes.subspan(prefix_size(1), head_size));
   frame.parts.push_back(std::move(block).freeze());
   return opening + size;
 }

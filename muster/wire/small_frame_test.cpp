@@ -31,8 +31,7 @@ Frame frame_of(std::size_t head, const std::vector<std::string>& parts) {
 
 std::size_t read(std::span<const std::byte> bytes, Frame& frame) {
   BufferPool pool;
-  const auto prefix = read_prefix(bytes);
-  return prefix ? read_small_frame(*prefix, bytes, kLimit, pool, frame) : 0;
+  return read_small_frame(bytes, kLimit, pool, frame);
 }
 
 RC_GTEST_PROP(SmallFrame, IsReadAsItWasWrittenWhateverFollows, ()) {
@@ -50,14 +49,34 @@ RC_GTEST_PROP(SmallFrame, IsReadAsItWasWrittenWhateverFollows, ()) {
 
 RC_GTEST_PROP(SmallFrame, ThatIsCutAnywhereIsLeftAlone, ()) {
   std::vector<std::byte> bytes = bytes_of(frame_of(32, {"what comes in pieces"}));
-  bytes.resize(*rc::gen::inRange<std::size_t>(kPrefixSize, bytes.size()));
+  bytes.resize(*rc::gen::inRange<std::size_t>(0, bytes.size()));
   Frame frame;
   RC_ASSERT(read(bytes, frame) == 0U);
   RC_ASSERT(frame.parts.empty());
 }
 
+RC_GTEST_PROP(SmallFrame, IsWrittenAsAnyFrameIs, ()) {
+  const auto text = *rc::gen::nonEmpty<std::string>();
+  const Frame frame = frame_of(*rc::gen::inRange<std::size_t>(0, kMaxHead + 1), {text});
+  std::vector<std::byte> bytes(small_frame_size(frame, text.size() + 1));
+  write_small_frame(frame, bytes.data());
+  RC_ASSERT(bytes == bytes_of(frame));
+  RC_ASSERT(small_frame_size(frame, text.size()) == 0U);
+}
+
+TEST(SmallFrame, WithAnotherBeginningOrTooLongAHeadIsLeftAlone) {
+  for (const std::size_t at : {0UL, 1UL, 3UL, 5UL, 7UL}) {
+    std::vector<std::byte> bytes = bytes_of(frame_of(32, {"x"}));
+    bytes[at] ^= std::byte{0x80};
+    bytes.resize(bytes.size() + (std::size_t{1} << 16), std::byte{9});
+    Frame frame;
+    EXPECT_EQ(read(bytes, frame), 0U) << at;
+  }
+}
+
 TEST(SmallFrame, OfNoneOrSeveralPartsIsLeftAlone) {
   for (const auto& parts : {std::vector<std::string>{}, {"a", "b"}, {""}}) {
+    EXPECT_EQ(small_frame_size(frame_of(32, parts), kLimit), 0U);
     Frame frame;
     EXPECT_EQ(read(bytes_of(frame_of(32, parts)), frame), 0U);
     EXPECT_TRUE(frame.parts.empty());

@@ -18,12 +18,30 @@ std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) & ~(kAlig
 
 }  // namespace
 
+// By far the most frames: one small part, and all of it is there. 0 if this is none
+// of those; nothing has happened then.
+inline std::size_t FrameReader::take_small(std::span<const std::byte> bytes, net::Sink& sink) {
+  const std::uint64_t limit = std::min<std::uint64_t>(net::kLargePart, max_body_ + 1);
+  const std::size_t used = wire::read_small_frame(bytes, limit, pool_, frame_);
+  if (used == 0) return 0;
+  was_large_ = false;
+  sink.on_frame(frame_);
+  frame_.parts.clear();
+  return used;
+}
+
 Status FrameReader::take(std::span<const std::byte> bytes, net::Sink& sink) {
   while (!bytes.empty() && !is_stopped_) {
     if (is_filling_) {
       bytes = bytes.subspan(fill(bytes));
       finish_if_full(sink);
       continue;
+    }
+    if (opening_.empty()) {
+      if (const std::size_t used = take_small(bytes, sink); used > 0) {
+        bytes = bytes.subspan(used);
+        continue;
+      }
     }
     MUSTER_TRY(const std::size_t used,
                opening_.empty() ? open(bytes, sink) : open_from_pieces(bytes, sink));
@@ -36,24 +54,10 @@ Status FrameReader::take(std::span<const std::byte> bytes, net::Sink& sink) {
 Result<std::size_t> FrameReader::open(std::span<const std::byte> bytes, net::Sink& sink) {
   if (bytes.size() < wire::kPrefixSize) return open_from_pieces(bytes, sink);
   MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
-  if (const std::size_t used = take_small(prefix, bytes, sink); used > 0) return used;
   const std::size_t whole = wire::prefix_size(prefix.part_count) + prefix.head_size;
   if (bytes.size() < whole) return open_from_pieces(bytes, sink);
   MUSTER_TRY_OK(begin(prefix, bytes.data(), sink));
   return whole;
-}
-
-// By far the most frames: one small part, and all of it is there. 0 if this is none
-// of those; nothing has happened then.
-std::size_t FrameReader::take_small(const wire::Prefix& prefix, std::span<const std::byte> bytes,
-                                    net::Sink& sink) {
-  const std::uint64_t limit = std::min<std::uint64_t>(net::kLargePart, max_body_ + 1);
-  const std::size_t used = wire::read_small_frame(prefix, bytes, limit, pool_, frame_);
-  if (used == 0) return 0;
-  was_large_ = false;
-  sink.on_frame(frame_);
-  frame_.parts.clear();
-  return used;
 }
 
 Result<std::size_t> FrameReader::open_from_pieces(std::span<const std::byte> bytes,

@@ -44,8 +44,7 @@ class FrameReader {
 
  private:
   Result<std::size_t> open(std::span<const std::byte> bytes, net::Sink& sink);
-  std::size_t take_small(const wire::Prefix& prefix, std::span<const std::byte> bytes,
-                         net::Sink& sink);
+  std::size_t take_small(std::span<const std::byte> bytes, net::Sink& sink);
   Result<std::size_t> open_from_pieces(std::span<const std::byte> bytes, net::Sink& sink);
   Status begin(const wire::Prefix& prefix, const std::byte* opening, net::Sink& sink);
   Status check_sizes(std::span<const std::byte> sizes);

@@ -124,6 +124,15 @@ void TcpConnection::watch_for(std::uint32_t events) {
 
 Status TcpConnection::send(wire::Frame& frame) {
   shared_.loop.check_held();
+  // By far the most: small ones that follow each other quickly.
+  if (gathering_.holds(queue_.bytes()) && is_usable() &&
+      queue_.bytes() < shared_.options.queue_limit) {
+    const std::size_t size = wire::small_frame_size(frame, WriteQueue::kCopied + 1);
+    if (size != 0 && queue_.push_beside(frame, size)) {
+      if (!gathering_.holds(queue_.bytes())) shared_.loop.flush_later(*this);
+      return ok();
+    }
+  }
   MUSTER_TRY_OK(check(frame));
   if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push(frame)) {
     wants_room_ = true;
@@ -134,9 +143,7 @@ Status TcpConnection::send(wire::Frame& frame) {
 }
 
 Status TcpConnection::check(const wire::Frame& frame) const {
-  if (state_ == State::ended || is_write_broken_) {
-    return Error(Code::unavailable, "the connection has ended");
-  }
+  if (!is_usable()) return Error(Code::unavailable, "the connection has ended");
   return net::check_size(frame, kMaxBody);
 }
 

@@ -72,6 +72,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   void write_failed();
   void tell_room();
   bool has_room() const { return queue_.bytes() <= shared_.options.queue_limit / 2; }
+  bool is_usable() const { return state_ != State::ended && !is_write_broken_; }
   Status check(const wire::Frame& frame) const;
 
   void end(Error why);

@@ -15,6 +15,7 @@
 #include "muster/base/buffer.h"
 #include "muster/base/buffer_pool.h"
 #include "muster/wire/frame.h"
+#include "muster/wire/small_frame.h"
 
 namespace muster::drivers::tcp {
 
@@ -30,6 +31,21 @@ class WriteQueue {
   // Appends `frame` and takes its parts. False, with the frame untouched, if
   // there is no memory.
   bool push(wire::Frame& frame);
+
+  // The same for one that takes `size` bytes (wire::small_frame_size), if there is room for
+  // it beside what was staged last.
+  bool push_beside(wire::Frame& frame, std::size_t size) {
+    if (first_ == runs_.size() || block_.size() - used_ < size) return false;
+    std::byte* const at = block_.data() + used_;
+    Run& last = runs_.back();
+    if (last.data + last.size != at) return false;
+    wire::write_small_frame(frame, at);
+    last.size += size;
+    used_ += size;
+    bytes_ += size;
+    frame.parts.clear();
+    return true;
+  }
 
   // Describes what comes next, oldest first. Returns how many of `out` it
   // has used; they are valid until the next call of another function.

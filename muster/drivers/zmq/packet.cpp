@@ -110,13 +110,13 @@ Status PacketReader::read(std::span<const std::byte> packet, std::span<Message> 
 Result<std::size_t> PacketReader::read_frame(std::span<const std::byte> bytes,
                                              std::span<Message>& parts, net::Sink& sink) {
   const auto cut = [] { return invalid("a packet that ends in the middle of a frame"); };
-  if (bytes.size() < wire::kPrefixSize) return cut();
-  MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
-  if (const std::size_t used = wire::read_small_frame(prefix, bytes, kOwnPart, pool_, frame_)) {
+  if (const std::size_t used = wire::read_small_frame(bytes, kOwnPart, pool_, frame_)) {
     body_bytes_ += frame_.parts[0].size();
     hand_over(sink);
     return used;
   }
+  if (bytes.size() < wire::kPrefixSize) return cut();
+  MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
   const std::size_t opening = wire::prefix_size(prefix.part_count) + prefix.head_size;
   if (bytes.size() < opening) return cut();
   const std::size_t sizes = wire::kPartSizeSize * prefix.part_count;

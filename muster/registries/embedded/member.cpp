@@ -12,7 +12,7 @@ constexpr Duration kDoubt = milliseconds(100);
 // How long the registry may take to answer a goodbye.
 constexpr Duration kGoodbye = milliseconds(500);
 // A timer that comes this late was held up by something.
-constexpr Duration kLate = milliseconds(20);
+constexpr Duration kHeldUp = milliseconds(20);
 
 Error reason_of(const Message& message) { return {message.code, message.text}; }
 
@@ -179,7 +179,7 @@ void EmbeddedMember::say_goodbye() {
 void EmbeddedMember::hear_nothing() {
   const TimePoint now = loop_.now();
   // One who was held up has not listened, either.
-  if (now - end_timer_.due() > kLate && now < gives_up_) {
+  if (now - end_timer_.due() > kHeldUp && now < gives_up_) {
     return loop_.start(end_timer_, std::min(now + kGoodbye, gives_up_));
   }
   why_ended_ = Error(Code::cancelled, "the component has left unheard");

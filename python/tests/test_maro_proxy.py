@@ -5,9 +5,11 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+import pytest
 from maro_group import LONG, Group, echo, maro_group
 
 from muster.compat.maro import (
+    Message,
     NotificationSessionStage,
     SessionMessage,
     SessionType,
@@ -67,6 +69,23 @@ def test_an_acknowledgement_is_not_a_completion(group: Group) -> None:
     replies = master.send(SessionMessage("t", master.name, worker.name), LONG)
     running.result()
     assert replies is not None and [reply.body for reply in replies] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"), [(SessionType.NOTIFICATION, NotificationSessionStage.RECEIVE), (None, None)]
+)
+def test_what_is_no_task_is_answered_by_an_acknowledgement(
+    group: Group, kind: SessionType | None, stage: NotificationSessionStage | None
+) -> None:
+    master, worker = group.pair()
+    message = Message("t", master.name, worker.name)
+    if kind is not None:
+        message = SessionMessage("t", master.name, worker.name, session_type=kind)
+    ids = master.isend(message)
+    worker.reply(worker.receive_once(LONG), body="heard", ack_reply=True)
+    replies = master.receive_by_id(ids, LONG)
+    assert replies is not None and [reply.body for reply in replies] == ["heard"]
+    assert getattr(replies[0], "session_stage", None) is stage
 
 
 def test_a_wait_for_a_reply_swallows_nothing_else(group: Group) -> None:

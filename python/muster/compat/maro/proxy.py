@@ -230,7 +230,7 @@ class Proxy(Carrier):
         """Answers a message that was received, and changes nothing of it.
 
         An acknowledging reply tells that a task was taken; nobody who waits for the
-        completion takes it for that.
+        completion takes it for that. Of all else it is the answer.
         """
         received = the_one(message or received_message or [])
         answer = received.reply(tag, body, payload)
@@ -241,7 +241,7 @@ class Proxy(Carrier):
         try:
             if request is None or not request.is_request or request.is_answered:
                 return self._post(answer, answer.destination, SessionType.NOTIFICATION)
-            if ack_reply:
+            if ack_reply and _is_task(received):
                 core.acknowledge(request, timeout=self._seconds_to_send())
             else:
                 native = request.body is not None and not is_wrapped(request.body)
@@ -266,6 +266,11 @@ class Proxy(Carrier):
         onward = the_one(message or received_message or []).forward(destination, tag, body, payload)
         onward.source = self._name
         return self.isend(onward)
+
+
+def _is_task(message: Message) -> bool:
+    """By MARO's words: a notification of its kind travels as a task of Muster's."""
+    return isinstance(message, SessionMessage) and message.session_type is SessionType.TASK
 
 
 def _answered(kind: SessionType, is_receipt: bool) -> Any:

@@ -117,13 +117,24 @@ class Mailbox:
             left = SECONDS_BETWEEN_LOOKS
             if deadline is not None:
                 left = max(0.0, min(left, deadline - time.monotonic()))
-            came = self._changed.wait(left) if self._is_pulling else self._pull(left)
-            if not came and deadline is not None and time.monotonic() >= deadline:
+            if self._is_pulling:
+                self._changed.wait(left)
+            else:
+                self._pull(left)
+            if deadline is not None and time.monotonic() >= deadline:
+                self._take_in_what_waits()
                 return is_over()
         return True
 
-    def _pull(self, timeout: float) -> bool:
-        """Takes in one message, without the lock meanwhile. False: none came."""
+    def _take_in_what_waits(self) -> None:
+        """What has come in time stands behind other messages, and more may come for ever."""
+        for _ in range(self._core.counters["waiting"]):
+            if self._is_pulling:
+                return
+            self._pull(0.0)
+
+    def _pull(self, timeout: float) -> None:
+        """Takes in one message, if one comes, without the lock meanwhile."""
         self._is_pulling = True
         self._changed.release()
         try:
@@ -134,7 +145,6 @@ class Mailbox:
             self._changed.notify_all()
         if received is not None:
             self._take_in(received)
-        return received is not None
 
     def _take_in(self, received: muster.Message) -> None:
         session = self._sessions.answered(received)

@@ -131,9 +131,10 @@ class Carrier:
             self._not_sent(error, destination)
             return None
         if kind is SessionType.TASK:
-            too_old = self._sessions.opened(session, message.session_id)
-            if too_old is not None:
-                core.cancel(too_old)
+            is_news = getattr(message, "session_type", None) is SessionType.NOTIFICATION
+            surplus = self._sessions.opened(session, message.session_id, is_news)
+            if surplus is not None:
+                core.cancel(surplus)
         return [message.session_id]
 
     def _seconds_to_send(self) -> float:

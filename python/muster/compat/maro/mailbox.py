@@ -64,6 +64,7 @@ class Mailbox:
         self._messages: deque[Message] = deque()
         self._unasked, self._unasked_bytes, self._refused = 0, 0, 0
         self._waiters: list[Waiter] = []
+        self._ended: set[muster.Id] = set()  # Yet open for all that is known here.
         self._is_pulling = False
 
     def next(self, timeout: float | None) -> Message | None:
@@ -143,8 +144,19 @@ class Mailbox:
             self._changed.acquire()
             self._is_pulling = False
             self._changed.notify_all()
-        if received is not None:
+        if received is None:
+            self._look_for_ended()
+        else:
             self._take_in(received)
+
+    def _look_for_ended(self) -> None:
+        """Nothing came. What had ended at the last such look, and was not answered until now, will
+        not be: its answer would have been taken in meanwhile."""
+        wanted = {session for waiter in self._waiters for session in waiter.remaining}
+        sessions = self._sessions.open_of(wanted)
+        ended = {one for one in sessions if self._core.session_state(one) is None}
+        self._sessions.lost(ended & self._ended)
+        self._ended = ended
 
     def _take_in(self, received: muster.Message) -> None:
         session = self._sessions.answered(received)

@@ -5,6 +5,7 @@ from typing import Any
 
 import muster
 
+from .absent import Absent
 from .envelope import wrap
 from .exception import (
     DriverReceiveError,
@@ -32,6 +33,7 @@ class Carrier:
         self._settings = Settings(group_name, *args, **kwargs)
         self._name = self._settings.name
         self._sessions = Sessions()
+        self._absent = Absent(self._settings.max_length_for_message_cache)
         self._log = self._settings.logger or (logger if self._settings.log_enable else silence)
         self._is_closed = False
         if not self._settings.is_early:
@@ -112,6 +114,40 @@ class Carrier:
         message.source = message.source or self._name
         message.destination = destination
         self._wait_for_minimum(core)
+        if self._is_kept_for(destination):
+            self._keep(destination, message, kind)
+            return None
+        ids = self._send_kept(core, destination)
+        sent = self._carry(core, message, kind)
+        return None if sent is None else ids + sent
+
+    def _send_kept(self, core: muster.Proxy, destination: str) -> list[str]:
+        """What has waited for this peer. Gives the ids of those that are to be answered."""
+        ids: list[str] = []
+        while (kept := self._absent.take_oldest(destination)) is not None:
+            message, kind = kept
+            if self._carry(core, message, kind) is None:
+                break
+            if kind is SessionType.TASK:
+                ids.append(message.session_id)
+        return ids
+
+    def _is_kept_for(self, destination: str) -> bool:
+        """Whether it is away, and messages wait for its return."""
+        settings = self._settings
+        if not (settings.enable_rejoin and settings.enable_message_cache_for_rejoin):
+            return False
+        peer = self._joined().peer(destination)
+        return peer is not None and peer.presence in ("left", "lost")
+
+    def _keep(self, destination: str, message: Message, kind: SessionType) -> None:
+        self._log.warning(
+            "%s is away; its message waits for the first after its return", destination
+        )
+        self._absent.keep(destination, message, kind)
+
+    def _carry(self, core: muster.Proxy, message: Message, kind: SessionType) -> list[str] | None:
+        destination = message.destination
         waits = self._settings.enable_message_cache_for_rejoin
         tag, body = short_tag(message.tag), wrap(message)
 
@@ -128,7 +164,10 @@ class Carrier:
         try:
             session = wait_for_room(send, self._seconds_to_send())
         except muster.Error as error:
-            self._not_sent(error, destination)
+            if self._is_kept_for(destination):  # It has left in this moment.
+                self._keep(destination, message, kind)
+            else:
+                self._not_sent(error, destination)
             return None
         if kind is SessionType.TASK:
             is_news = getattr(message, "session_type", None) is SessionType.NOTIFICATION

@@ -239,7 +239,8 @@ class Proxy(Carrier):
             answer.session_stage = _answered(answer.session_type, ack_reply)
         core, request = self._joined(), received._received
         try:
-            if request is None or not request.is_request or request.is_answered:
+            is_of_its_own = request is None or not request.is_request or request.is_answered
+            if is_of_its_own or self._is_kept_for(answer.destination):
                 return self._post(answer, answer.destination, SessionType.NOTIFICATION)
             if ack_reply and _is_task(received):
                 core.acknowledge(request, timeout=self._seconds_to_send())

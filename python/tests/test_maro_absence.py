@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from maro_group import LONG, Group, echo, maro_group, until
 
+import muster
 from muster.compat.maro import (
+    DriverReceiveError,
     DriverSendError,
     InformationUncompletedError,
     PeersMissError,
     PeersRejoinTimeout,
     Proxy,
+    RedisConnectionError,
     SessionMessage,
     SessionType,
 )
@@ -36,6 +39,34 @@ def test_nobody_waits_for_a_peer_that_has_gone(group: Group) -> None:
     until(lambda: master.peers == {"worker": []})
     with pytest.raises(DriverSendError):
         master.send(SessionMessage("t", master.name, worker.name))
+
+
+def test_a_closed_proxy_says_so_by_errors_of_maro(group: Group) -> None:
+    master, worker = group.pair()
+    worker.isend(SessionMessage("t", worker.name, master.name))
+    question = master.receive_once(LONG)
+    waiting = group.run(master.receive_by_id, "of another", LONG)
+    until(lambda: bool(master._mailbox._waiters))
+    master.close()
+    with pytest.raises(DriverReceiveError):
+        waiting.result(30)
+    with pytest.raises(DriverReceiveError):
+        master.receive_by_id("of another")
+    with pytest.raises(DriverSendError):
+        master.send(SessionMessage("t", master.name, worker.name))
+    with pytest.raises(DriverSendError):
+        master.reply(question)
+    assert master.receive_once(LONG) is None and list(master.receive(timeout=LONG)) == []
+
+
+def test_a_registry_that_is_not_reached_ends_the_process(monkeypatch: Any) -> None:
+    def unreachable(*args: Any, **kwargs: Any) -> None:
+        raise muster.UnavailableError("nobody answers")
+
+    monkeypatch.setattr(muster, "Proxy", unreachable)
+    with pytest.raises(RedisConnectionError) as caught:
+        Proxy("group", "worker", {"master": 1})
+    assert isinstance(caught.value, SystemExit) and caught.value.code == 64
 
 
 @pytest.mark.parametrize("log_enable", [True, False])

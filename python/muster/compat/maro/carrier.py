@@ -12,8 +12,8 @@ from .exception import (
     DriverSendError,
     FatalPeersMissError,
     FatalPeersRejoinTimeout,
+    FatalRedisConnectionError,
     InformationUncompletedError,
-    RedisConnectionError,
 )
 from .mailbox import Mailbox
 from .message import Message, SessionType, short_tag
@@ -60,7 +60,7 @@ class Carrier:
         except muster.TimedOutError as error:
             raise InformationUncompletedError(f"{self._name} joins: {error}") from error
         except muster.UnavailableError as error:
-            raise RedisConnectionError(f"{self._name} joins: {error}") from error
+            raise FatalRedisConnectionError(f"{self._name} joins: {error}") from error
         self._mailbox = Mailbox(self._core, self._sessions, self._seconds_to_send())
 
     def close(self) -> None:
@@ -104,10 +104,18 @@ class Carrier:
 
     def _answers(self, ids: list[str], timeout: float | None) -> list[Message]:
         self._joined()
-        messages, failures = self._mailbox.answers(ids, self._seconds(timeout))
+        messages, failures = self._wait_for_answers(ids, timeout)
         for failure in failures:
             self._log.warning("%s waits for a reply: %s", self._name, failure)
         return messages
+
+    def _wait_for_answers(
+        self, ids: list[str], timeout: float | None
+    ) -> tuple[list[Message], list[str]]:
+        try:
+            return self._mailbox.answers(ids, self._seconds(timeout))
+        except muster.CancelledError as error:
+            raise DriverReceiveError(f"{self._name} waits for replies: {error}") from error
 
     def _post(self, message: Message, destination: str, kind: SessionType) -> list[str] | None:
         core = self._joined()

@@ -93,7 +93,7 @@ class Proxy(Carrier):
         ids = self.isend(message)
         if ids is None:
             return None
-        messages, failures = self._mailbox.answers(ids, self._seconds(timeout))
+        messages, failures = self._wait_for_answers(ids, timeout)
         if failures and not messages:
             self._give_up(failures[0], message.destination)
             return None

@@ -146,6 +146,21 @@ def test_the_replies_of_a_broadcast_name_their_senders(group: Group) -> None:
         one.result()
 
 
+def test_a_broadcast_has_a_type_or_none(group: Group) -> None:
+    master, workers = group.crew(2)
+    running = [group.run(echo, worker, 4) for worker in workers]
+    task = SessionType.TASK
+    for replies in (
+        master.broadcast("t", session_type=task, timeout=LONG),  # To all, as in 0.1.
+        master.broadcast("worker", "t", task, timeout=LONG),
+        master.broadcast("worker", "t", session_type=task, timeout=LONG),
+        master.broadcast("worker", tag="t", session_type=task, timeout=LONG),
+    ):
+        assert {reply.source for reply in replies} == {worker.name for worker in workers}
+    for one in running:
+        one.result()
+
+
 def test_scatter_takes_both_names_of_its_list(group: Group) -> None:
     master, workers = group.crew(2)
     running = [group.run(echo, worker, 2) for worker in workers]

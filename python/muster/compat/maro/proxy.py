@@ -161,7 +161,9 @@ class Proxy(Carrier):
 
     def ibroadcast(self, *args: Any, **kwargs: Any) -> list[str]:
         """The same without waiting. The session's id is returned once for each peer."""
-        if args and not any(isinstance(word, SessionType) for word in args[:2]):
+        if len(args) == 1 and "tag" not in kwargs:  # As in MARO 0.1.
+            given = {"tag": args[0]}
+        elif args and not any(isinstance(word, SessionType) for word in args[:2]):
             args, kwargs["component_type"] = args[1:], args[0]
             given = dict(zip(("tag", "session_type", "body"), args, strict=False))
         else:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from muster.compat.maro import (
+    KILL_ALL_EXIT_CODE,
+    NON_RESTART_EXIT_CODE,
+    SUCCESS_EXIT_CODE,
     DriverType,
     Message,
     NotificationSessionStage,
@@ -142,6 +145,10 @@ def test_drivers_are_told_the_same_by_their_parameters(timeout: int) -> None:
 def test_peers_are_looked_for_as_long_as_retries_say(told: Any, seconds: float) -> None:
     settings = Settings("g", "worker", {"master": 1}, **told)
     assert settings.discovery_seconds == pytest.approx(seconds)
+
+
+def test_processes_end_with_the_codes_of_maros() -> None:
+    assert (SUCCESS_EXIT_CODE, NON_RESTART_EXIT_CODE, KILL_ALL_EXIT_CODE) == (0, 64, 65)
 
 
 def test_what_is_required_is_missed() -> None:

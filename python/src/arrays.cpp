@@ -163,6 +163,11 @@ bool is_more_than_array(nb::handle array) {
   return nb::cast<bool>(numpy().helpers.attr("is_more_than_array")(array));
 }
 
+bool has_dtype_to_tell(nb::handle dtype) {
+  if (dtype_of_number(nb::cast<long>(dtype.attr("num")))) return true;
+  return nb::cast<bool>(numpy().helpers.attr("can_be_described")(dtype));
+}
+
 Array read_array(nb::handle array, const Keeping& keeping) {
   static PyObject* const dtype_name = PyUnicode_InternFromString("dtype");
   static PyObject* const number_name = PyUnicode_InternFromString("num");

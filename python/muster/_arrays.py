@@ -59,6 +59,21 @@ def is_more_than_array(array: AnyArray) -> bool:
     return type(array) not in (np.ndarray, np.memmap, np.recarray)
 
 
+def _is_registered(dtype: np.dtype[Any]) -> bool:
+    """Whether it, or a part of it, is a type that another package has brought to numpy."""
+    if dtype.subdtype is not None:
+        return _is_registered(dtype.subdtype[0])
+    if dtype.fields is not None:
+        return any(_is_registered(field[0]) for field in dtype.fields.values())
+    return dtype.isbuiltin == 2
+
+
+def can_be_described(dtype: np.dtype[Any]) -> bool:
+    """Whether the other end knows it by what :func:`describe` says. Of a type of ml_dtypes numpy
+    only says how many bytes it has."""
+    return dtype in _CODES or not _is_registered(dtype)
+
+
 def _to_description(dtype: np.dtype[Any]) -> Any:
     """What says the dtype in literals: numpy's own way, or a dict for fields in another order."""
     if dtype.subdtype is not None:
@@ -90,7 +105,14 @@ def _to_dtype(said: Any) -> np.dtype[Any]:
 
 
 def describe(array: AnyArray) -> tuple[int | str, tuple[int, ...], AnyArray]:
-    """The dtype, the shape, and the elements in C order, as bytes."""
+    """The dtype, the shape, and the elements in C order, as bytes.
+
+    Raises ValueError for a dtype that cannot be described.
+    """
+    if not can_be_described(array.dtype):
+        raise ValueError(
+            f"an array of {array.dtype} cannot be described; send array.view('u1'), and the dtype"
+        )
     is_number = array.dtype.isbuiltin or array.dtype.kind in "biufc"
     dtype = array.dtype.newbyteorder("<") if is_number else array.dtype
     plain = np.asarray(array, dtype=dtype, order="C")

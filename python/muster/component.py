@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from muster import _core
+from muster._wrapped import Wrapped, wrapped_class
 from muster.errors import InvalidError
 from muster.proxy import Proxy
 
@@ -21,16 +21,13 @@ Event = str | _core.EventCondition | tuple[Any, ...]
 Handler = Callable[[Any, Proxy, list[_core.Message]], Any]
 
 _MOST_THREADS = 1024
-_OWN = ("_muster_local", "_muster_proxy", "_muster_dispatcher")
-#: What a component has besides the attributes of the class that was decorated.
-_GIVEN = ("is_partial", "launch", "local_instance", "proxy", "stop")
 
 
 class Stop(Exception):
     """Raise it in a handler to end the component's ``launch()``, once the handler is over."""
 
 
-class Distributed(Generic[T]):
+class Distributed(Wrapped[T]):
     """What calling a class that was decorated with :func:`dist` gives.
 
     Its attributes are those of the local instance, to read and to write; those of the decorated
@@ -39,7 +36,6 @@ class Distributed(Generic[T]):
     found at ``local_instance``.
     """
 
-    _muster_local: T
     _muster_proxy: Proxy
     _muster_dispatcher: _core.Dispatcher
 
@@ -62,11 +58,6 @@ class Distributed(Generic[T]):
         self._muster_dispatcher.stop()
 
     @property
-    def local_instance(self) -> T:
-        """The object of the class that was decorated."""
-        return self._muster_local
-
-    @property
     def proxy(self) -> Proxy:
         """What it talks to the others with."""
         return self._muster_proxy
@@ -75,102 +66,6 @@ class Distributed(Generic[T]):
     def is_partial(self) -> bool:
         """Inside a handler: whether it was called because its event's time was over."""
         return self._muster_dispatcher.is_partial
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "_muster_local"), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _OWN:
-            object.__setattr__(self, name, value)
-        elif name in _GIVEN:
-            raise AttributeError(
-                f"{name} is what muster.dist() has given the component; "
-                f"local_instance.{name} is your own"
-            )
-        else:
-            setattr(self._muster_local, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._muster_local, name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*dir(self._muster_local), *Distributed.__dict__})
-
-    def __repr__(self) -> str:
-        return repr(self._muster_local)
-
-
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
-
-
-class _DistributedClass(type):
-    """A decorated class still answers for the one that it was made of."""
-
-    _muster_class: type
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(type.__getattribute__(cls, "_muster_class"), name)
-
-    # A class attribute that was set here would hide those of the local instances.
-    def __setattr__(cls, name: str, value: Any) -> None:
-        if _is_special(name) or "_muster_class" not in cls.__dict__:
-            type.__setattr__(cls, name, value)
-        else:
-            setattr(cls._muster_class, name, value)
-
-    def __delattr__(cls, name: str) -> None:
-        if _is_special(name) or "_muster_class" not in cls.__dict__:
-            type.__delattr__(cls, name)
-        else:
-            delattr(cls._muster_class, name)
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return type.__instancecheck__(cls, instance) or isinstance(instance, cls._muster_class)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return type.__subclasscheck__(cls, other) or issubclass(other, cls._muster_class)
-
-
-# Looked up by Python on the type, past __getattr__.
-_NOT_FORWARDED = {
-    *dir(object),
-    *Distributed.__dict__,
-    "__abstractmethods__",
-    "__class_getitem__",
-    "__dict__",
-    "__init_subclass__",
-    "__slots__",
-    "__weakref__",
-}
-_ALWAYS_FORWARDED = {"__eq__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"}
-_ALWAYS_FORWARDED |= {"__str__", "__format__"}
-
-
-def _forward(name: str) -> Callable[..., Any]:
-    def special(self: Distributed[Any], *args: Any, **kwargs: Any) -> Any:
-        others = [arg._muster_local if isinstance(arg, Distributed) else arg for arg in args]
-        return getattr(type(self._muster_local), name)(self._muster_local, *others, **kwargs)
-
-    special.__name__ = name
-    return special
-
-
-def _special_methods(cls: type) -> dict[str, Any]:
-    names = set(filter(_is_special, dir(cls)))
-    found: dict[str, Any] = {}
-    for name in (names - _NOT_FORWARDED) | (names & _ALWAYS_FORWARDED):
-        value = getattr(cls, name)
-        if value is None:  # As __hash__ of what cannot be hashed.
-            found[name] = None
-        elif callable(value) and not isinstance(value, type):
-            found[name] = _forward(name)
-    return found
-
-
-def _subscript(made: type[Distributed[Any]], parameters: Any) -> types.GenericAlias:
-    made._muster_class[parameters]  # type: ignore[attr-defined]  # Raises for what it does not take.
-    return types.GenericAlias(made, parameters)
 
 
 def dist(
@@ -234,21 +129,7 @@ def dist(
             for condition, handler in conditions:
                 self._muster_dispatcher.add(condition, _bind(handler, local, proxy))
 
-        body = {
-            **_special_methods(cls),
-            "__init__": __init__,
-            "__doc__": cls.__doc__,
-            "__module__": cls.__module__,
-            "__qualname__": cls.__qualname__,
-            "__wrapped__": cls,
-            # What isinstance() asks when it does not know the type.
-            "__class__": property(lambda self: cls),
-            "_muster_class": cls,
-        }
-        if hasattr(cls, "__class_getitem__"):
-            body["__class_getitem__"] = classmethod(_subscript)
-        made = _DistributedClass(cls.__name__, (Distributed,), body)
-        return cast("type[Distributed[T]]", made)
+        return cast("type[Distributed[T]]", wrapped_class(cls, Distributed, __init__))
 
     return decorate
 

@@ -87,11 +87,12 @@ class View {
   bool ok_ = false;
 };
 
-// Of an array in C order, and of its own memory if it has any of ours.
-Buffer bytes_of(nb::handle array, const View& view, const Keeping& keeping) {
+// Of an array in C order, and of its own memory if it has any of ours. `sent` is what is
+// then frozen: that array, or the one whose elements it shows otherwise.
+Buffer bytes_of(nb::handle array, nb::handle sent, const View& view, const Keeping& keeping) {
   Memory* memory = memory_of(array);
   if (memory == nullptr) return keep_bytes(view.bytes(), nb::borrow(array), keeping);
-  if (memory->is_writable()) Freezing::freeze(array, *memory);
+  if (memory->is_writable()) Freezing::freeze(sent, *memory);
   if (view.bytes().empty()) return {};
   const auto offset = static_cast<std::size_t>(view.bytes().data() - memory->buffer().data());
   return memory->buffer().slice(offset, view.bytes().size());
@@ -113,7 +114,7 @@ Array read_odd(nb::handle array, const Keeping& keeping) {
   const nb::object flat = described[2];
   const View view(flat, PyBUF_C_CONTIGUOUS);
   if (!view) throw nb::python_error();
-  made.bytes = bytes_of(flat, view, keeping);
+  made.bytes = bytes_of(flat, array, view, keeping);
   return made;
 }
 
@@ -162,6 +163,11 @@ bool is_more_than_array(nb::handle array) {
   return nb::cast<bool>(numpy().helpers.attr("is_more_than_array")(array));
 }
 
+bool has_dtype_to_tell(nb::handle dtype) {
+  if (dtype_of_number(nb::cast<long>(dtype.attr("num")))) return true;
+  return nb::cast<bool>(numpy().helpers.attr("can_be_described")(dtype));
+}
+
 Array read_array(nb::handle array, const Keeping& keeping) {
   static PyObject* const dtype_name = PyUnicode_InternFromString("dtype");
   static PyObject* const number_name = PyUnicode_InternFromString("num");
@@ -178,7 +184,7 @@ Array read_array(nb::handle array, const Keeping& keeping) {
     return read_odd(array, keeping);
   }
   made.shape = view.shape();
-  made.bytes = bytes_of(array, view, keeping);
+  made.bytes = bytes_of(array, array, view, keeping);
   return made;
 }
 

@@ -33,6 +33,8 @@ struct Array {
 bool is_array(nb::handle object);
 // Of a class of its own, such as a masked array, which its elements alone do not make.
 bool is_more_than_array(nb::handle array);
+// Whether the other end knows it by name: not what another package has brought to numpy.
+bool has_dtype_to_tell(nb::handle dtype);
 // What an array of numpy's stands upon, past the arrays that it is a part of; null if that
 // is not ours.
 Memory* memory_of(nb::handle array);

@@ -133,7 +133,10 @@ class PyDispatcher {
     const nb::object handler = nb::borrow(kept.get());
     if (!handler.is_valid()) return std::optional<wire::Value>();
     try {
-      const nb::object said = python::call(handler, decode_all(messages));
+      const nb::list readable = decode_all(messages);
+      const bool is_refused = readable.size() == 0 && !messages.empty();
+      if (is_refused) return std::optional<wire::Value>();
+      const nb::object said = python::call(handler, readable);
       if (said.is_none()) return std::optional<wire::Value>();
       answer(messages, said);
     } catch (nb::python_error& raised) {
@@ -150,7 +153,7 @@ class PyDispatcher {
     return std::optional<wire::Value>();
   }
 
-  // What cannot be read is refused here, and the handler gets the others.
+  // What cannot be read is refused here, and the handler gets the others, if there are any.
   nb::list decode_all(std::vector<msg::Message>& messages) {
     nb::list all;
     for (const msg::Message& message : messages) {

@@ -105,7 +105,8 @@ class Encoder {
   void write_other(PyObject* object) {
     if (is_array(object)) {
       const nb::object dtype = nb::handle(object).attr("dtype");
-      if (nb::cast<bool>(dtype.attr("hasobject")) || is_more_than_array(object)) {
+      const bool has_objects = nb::cast<bool>(dtype.attr("hasobject"));
+      if (has_objects || is_more_than_array(object) || !has_dtype_to_tell(dtype)) {
         return write_pickle(object);
       }
       return write_array(read_array(object, options_.keeping));

@@ -87,6 +87,20 @@ def test_an_array_that_was_not_sent_is_writable_again(pair: Pair) -> None:
     assert (got[0] == 3).all() and (got[1] == 4).all()
 
 
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "i4,f8", "S8"])
+def test_a_part_of_an_array_of_any_type_is_frozen_by_sending_it(pair: Pair, dtype: str) -> None:
+    a, b = pair
+    weights = muster.empty(LARGE, dtype)
+    weights[:] = np.zeros(LARGE, dtype)
+    part = weights[2:]
+    with pytest.raises(muster.NotFoundError):
+        a.isend("x", "nobody", part, NOTE)
+    assert part.flags.writeable and weights.flags.writeable
+    a.isend("x", "b", part, NOTE)
+    assert not (part.flags.writeable or weights.flags.writeable)
+    assert (received(b).body == part).all()
+
+
 def test_an_array_of_the_arena_is_read_where_it_lies(pair: Pair) -> None:
     a, b = pair
     weights = muster.empty(LARGE)

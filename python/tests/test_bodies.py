@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy._core._rational_tests import rational
 
 import muster
 from muster import _core
+from muster._arrays import describe
 
 
 def again(body: Any, accepts_pickles: bool = False) -> Any:
@@ -146,6 +148,18 @@ def test_an_array_whose_class_says_more_than_its_elements_is_a_pickle() -> None:
     assert isinstance(got, np.ma.MaskedArray) and got.sum() == 4
     with pytest.raises(muster.UnsupportedError, match="pickle"):
         again(masked)
+
+
+# A dtype of another package, as those of ml_dtypes are.
+@pytest.mark.parametrize("dtype", [rational, [("x", rational)], [("x", rational, 2)]], ids=str)
+def test_an_array_of_a_dtype_that_numpy_cannot_name_is_a_pickle(dtype: Any) -> None:
+    sent = np.ones(3, dtype)
+    got = again(sent, accepts_pickles=True)
+    assert got.dtype == sent.dtype and (got == sent).all()
+    with pytest.raises(muster.UnsupportedError, match="accepts_pickles=True"):
+        again(sent)
+    with pytest.raises(ValueError, match="cannot be described"):
+        describe(sent)
 
 
 def test_arrays_of_files_and_records_are_arrays(tmp_path: pathlib.Path) -> None:

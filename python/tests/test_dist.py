@@ -208,6 +208,34 @@ def test_what_a_handler_raises_is_told_with_its_traceback(
     assert "deep inside" in caplog.text
 
 
+def test_a_handler_is_not_called_for_what_cannot_be_read(join: Join) -> None:
+    proxy, master = join("worker", "w"), join("master", "m", pickler="pickle")
+    master.wait_for_peers(["w"], PATIENCE)
+    got: list[list[object]] = []
+
+    def on_task(local: Any, proxy: Proxy, messages: list[Message]) -> str:
+        got.append([message.body for message in messages])
+        return "done"
+
+    def on_stop(local: Any, proxy: Proxy, messages: list[Message]) -> None:
+        raise muster.Stop
+
+    @dist(proxy, {"task": on_task, "*:both:2": on_task, "stop": on_stop})
+    class Worker:
+        pass
+
+    launched = Launched(Worker())
+    for tag in ("task", "stop"):
+        with pytest.raises(muster.Error, match="pickle"):
+            master.send(tag, "w", complex(1, 2), PATIENCE)
+    ids = [master.isend("both", "w", body) for body in (complex(1, 2), "plain")]
+    replies = master.receive_by_id(ids, PATIENCE)
+    assert [message.body for message in replies] == ["done"] and len(replies.failures) == 1
+    assert got == [["plain"]]
+    launched.end()
+    assert launched.raised is None
+
+
 def test_an_error_can_end_the_component(join: Join) -> None:
     proxy, master = join("worker", "w"), join("master", "m")
     master.wait_for_peers(["w"], PATIENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PATIENCE, Join
+from crowded import crowded
 from programs import check, run
 
 from muster import Proxy, SessionType
@@ -19,6 +21,10 @@ WAITS = {
     "receive_once": "proxy.receive_once()",
     "receive": "list(proxy.receive())",
     "send": "proxy.send('task', 'other')",
+    "receive_by_id": "proxy.receive_by_id(proxy.isend('task', 'other'))",
+    "collect": "proxy.collect([proxy.isend('task', 'other')], count=1)",
+    "scatter": "proxy.scatter('task', {'other': 1})",
+    "broadcast": "proxy.broadcast('task', 'other')",
     "future": "proxy.request('task', 'other').result()",
     "wait_for_peers": "proxy.wait_for_peers(['nobody'])",
     "join": "muster.Proxy(sys.argv[1], 'two', expected=['nobody'])",
@@ -44,6 +50,19 @@ def test_ctrl_c_ends_what_waits(group: str, call: str) -> None:
             pass
         """
     check(run(program, group), "interrupted")
+
+
+@pytest.mark.parametrize("call", ["reply", "leave"])
+def test_ctrl_c_ends_what_waits_for_room(join: Join, call: str) -> None:
+    a, _, task = crowded(join)
+    interrupt = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    has_waited = True
+    with pytest.raises(KeyboardInterrupt):
+        a.reply(task) if call == "reply" else a.leave()
+        has_waited = False
+        interrupt.join()
+    assert has_waited
 
 
 def test_other_signals_run_their_handlers_while_a_call_waits(group: str) -> None:

@@ -1,5 +1,7 @@
 """MARO's decorator, its tables of live peers, and components of other kinds beside it."""
 
+import dataclasses
+import threading
 from typing import Any
 
 import pytest
@@ -33,8 +35,8 @@ def on_add(that: Any, proxy: Proxy, message: Any) -> None:
 
 
 def on_stop(that: Any, proxy: Proxy, messages: list[Message]) -> None:
-    that.stop()
     proxy.reply(messages[0])
+    raise muster.Stop
 
 
 def test_a_class_becomes_a_component_and_stays_what_it_was(group: Group) -> None:
@@ -60,6 +62,58 @@ def test_a_class_becomes_a_component_and_stays_what_it_was(group: Group) -> None
     assert counter.count == 9
 
 
+def test_any_class_will_do(group: Group) -> None:
+    _, worker = group.pair()
+
+    @dist(worker, {})
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Frozen:
+        x: int
+        _proxy: str = "its own"
+
+    @dist(worker, {})
+    class Busy:
+        def stop(self) -> str:
+            return "not the component's"
+
+    frozen: Any = Frozen(3)
+    assert (frozen.x, frozen._proxy, frozen.proxy) == (3, "its own", worker)
+    assert frozen == Frozen(3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        frozen.x = 4
+    busy: Any = Busy()
+    assert busy.local_instance.stop() == "not the component's"
+    with pytest.raises(AttributeError, match="local_instance.launch is your own"):
+        busy.launch = print
+
+
+class Thread(threading.Thread):
+    """Has methods and attributes of the names that a component has, or had."""
+
+    def stop(self) -> str:
+        return "its own"
+
+    def launch(self) -> str:
+        return "its own, too"
+
+
+def test_a_handler_gets_the_object_itself(group: Group) -> None:
+    master, worker = group.pair()
+    got: list[Any] = []
+
+    def on_task(that: Any, proxy: Proxy, messages: list[Message]) -> None:
+        got.extend([that, that.stop(), that.launch()])
+        that.start()
+        that.join()
+        raise muster.Stop
+
+    component: Any = dist(worker, {"master:task:1": on_task})(Thread)()
+    master.isend(SessionMessage("task", master.name, worker.name))
+    group.run(component.launch).result(30)
+    assert got == [component.local_instance, "its own", "its own, too"]
+    assert type(got[0]) is Thread and not got[0].is_alive()
+
+
 def test_a_stop_ends_one_launch_also_if_it_comes_first(group: Group) -> None:
     master, worker = group.pair()
     distributed: Any = dist(worker, {"master:stop:1": on_stop})(Counter)
@@ -77,10 +131,9 @@ def test_a_percentage_is_met_when_somebody_leaves(group: Group) -> None:
 
     def on_all(that: Any, proxy: Proxy, messages: list[Message]) -> None:
         seen.append(len(messages))
-        that.stop()
+        component.stop()
 
-    distributed: Any = dist(master, {"worker:done:100%": on_all})(Counter)
-    component = distributed()
+    component: Any = dist(master, {"worker:done:100%": on_all})(Counter)()
     running = group.run(component.launch)
     for worker in workers[:2]:
         worker.isend(SessionMessage("done", worker.name, master.name))

@@ -113,3 +113,48 @@ def test_what_cannot_be_read_ends_no_wait(group: Group, caplog: pytest.LogCaptur
     ask(worker, master, "fine")
     assert take(master) == "fine"
     until(lambda: caplog.text.count("read the message") == 2)
+
+
+class Busy:
+    """In the place of a proxy to which somebody sends all the time."""
+
+    def __init__(self, received: muster.Message) -> None:
+        self.counters = {"waiting": 3}
+        self.now = 0.0
+        self._received = received
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def receive_once(self, timeout: float) -> muster.Message:
+        self.now += 0.01
+        assert self.now < 100
+        return self._received
+
+
+def test_a_timeout_is_kept_while_others_send_all_the_time(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, worker = group.pair()
+    ask(worker, master, "news")
+    message = master.receive_once(LONG)
+    assert message is not None
+    busy = Busy(message._received)
+    monkeypatch.setattr(mailbox, "time", busy)
+    monkeypatch.setattr(master._mailbox, "_core", busy)
+    assert master.receive_by_id("another", timeout=1000) == []
+    assert busy.now == pytest.approx(1, abs=0.05)
+
+
+def test_a_look_that_does_not_wait_finds_what_came_behind_others(group: Group) -> None:
+    master, worker = group.pair()
+    wanted = ask(master, worker, "reply to this")
+    request = worker.receive_once(LONG)
+    for number in range(5):
+        ask(worker, master, number)
+    worker.reply(request, body="reply")
+    core = master._joined()
+    until(lambda: core.counters["waiting"] == 6)
+    replies = master.receive_by_id(wanted, timeout=0)
+    assert replies is not None and [reply.body for reply in replies] == ["reply"]
+    assert [take(master) for _ in range(5)] == list(range(5))

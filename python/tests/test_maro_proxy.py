@@ -5,9 +5,11 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+import pytest
 from maro_group import LONG, Group, echo, maro_group
 
 from muster.compat.maro import (
+    Message,
     NotificationSessionStage,
     SessionMessage,
     SessionType,
@@ -69,6 +71,23 @@ def test_an_acknowledgement_is_not_a_completion(group: Group) -> None:
     assert replies is not None and [reply.body for reply in replies] == ["done"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "stage"), [(SessionType.NOTIFICATION, NotificationSessionStage.RECEIVE), (None, None)]
+)
+def test_what_is_no_task_is_answered_by_an_acknowledgement(
+    group: Group, kind: SessionType | None, stage: NotificationSessionStage | None
+) -> None:
+    master, worker = group.pair()
+    message = Message("t", master.name, worker.name)
+    if kind is not None:
+        message = SessionMessage("t", master.name, worker.name, session_type=kind)
+    ids = master.isend(message)
+    worker.reply(worker.receive_once(LONG), body="heard", ack_reply=True)
+    replies = master.receive_by_id(ids, LONG)
+    assert replies is not None and [reply.body for reply in replies] == ["heard"]
+    assert getattr(replies[0], "session_stage", None) is stage
+
+
 def test_a_wait_for_a_reply_swallows_nothing_else(group: Group) -> None:
     master, worker = group.pair()
 
@@ -123,6 +142,21 @@ def test_the_replies_of_a_broadcast_name_their_senders(group: Group) -> None:
     stages = {reply.session_stage for reply in replies}  # type: ignore[attr-defined]
     assert stages == {NotificationSessionStage.RECEIVE}
     assert len(master.broadcast("t", SessionType.TASK, payload=1)) == 3  # As in 0.1: to all.
+    for one in running:
+        one.result()
+
+
+def test_a_broadcast_has_a_type_or_none(group: Group) -> None:
+    master, workers = group.crew(2)
+    running = [group.run(echo, worker, 4) for worker in workers]
+    task = SessionType.TASK
+    for replies in (
+        master.broadcast("t", session_type=task, timeout=LONG),  # To all, as in 0.1.
+        master.broadcast("worker", "t", task, timeout=LONG),
+        master.broadcast("worker", "t", session_type=task, timeout=LONG),
+        master.broadcast("worker", tag="t", session_type=task, timeout=LONG),
+    ):
+        assert {reply.source for reply in replies} == {worker.name for worker in workers}
     for one in running:
         one.result()
 

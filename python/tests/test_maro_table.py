@@ -73,6 +73,20 @@ def test_an_amount_beyond_the_peers_means_all_of_them() -> None:
     assert one.push("w_2") == [["1", "2"]]
 
 
+def test_an_amount_beyond_the_peers_means_all_of_those_who_come_later() -> None:
+    peers: dict[str, list[str]] = {"w": []}
+
+    def of_type(kind: str = "*") -> list[str]:  # As in 0.1.
+        return peers["w" if kind == "*" else kind]
+
+    tables = [Recorder(lambda: peers, "w:t:5"), Recorder(of_type, "w:t:5")]
+    peers["w"] = ["w_1", "w_2"]
+    for one in tables:
+        for source in peers["w"]:
+            one.table.push(message(source), auto_trigger=False)
+        assert [len(messages) for _, messages in one.table.get()] == [2]
+
+
 def test_a_percentage_that_rounds_to_nothing_needs_one() -> None:
     one = Recorder({"w": ["w_1", "w_2"]}, "w:t:10%")
     assert one.push("w_2") == [["2"]]

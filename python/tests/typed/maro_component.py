@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import assert_type
 
+import muster
 from muster.compat.maro import Message, Proxy, dist
 
 
 def on_note(local_instance: Worker, proxy: Proxy, messages: list[Message]) -> None:
     local_instance.noted += 1
-    local_instance.stop()
+    raise muster.Stop
 
 
 def make(proxy: Proxy) -> int:

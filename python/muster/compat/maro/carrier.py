@@ -5,14 +5,15 @@ from typing import Any
 
 import muster
 
+from .absent import Absent
 from .envelope import wrap
 from .exception import (
     DriverReceiveError,
     DriverSendError,
     FatalPeersMissError,
     FatalPeersRejoinTimeout,
+    FatalRedisConnectionError,
     InformationUncompletedError,
-    RedisConnectionError,
 )
 from .mailbox import Mailbox
 from .message import Message, SessionType, short_tag
@@ -32,6 +33,7 @@ class Carrier:
         self._settings = Settings(group_name, *args, **kwargs)
         self._name = self._settings.name
         self._sessions = Sessions()
+        self._absent = Absent(self._settings.max_length_for_message_cache)
         self._log = self._settings.logger or (logger if self._settings.log_enable else silence)
         self._is_closed = False
         if not self._settings.is_early:
@@ -58,7 +60,7 @@ class Carrier:
         except muster.TimedOutError as error:
             raise InformationUncompletedError(f"{self._name} joins: {error}") from error
         except muster.UnavailableError as error:
-            raise RedisConnectionError(f"{self._name} joins: {error}") from error
+            raise FatalRedisConnectionError(f"{self._name} joins: {error}") from error
         self._mailbox = Mailbox(self._core, self._sessions, self._seconds_to_send())
 
     def close(self) -> None:
@@ -102,16 +104,58 @@ class Carrier:
 
     def _answers(self, ids: list[str], timeout: float | None) -> list[Message]:
         self._joined()
-        messages, failures = self._mailbox.answers(ids, self._seconds(timeout))
+        messages, failures = self._wait_for_answers(ids, timeout)
         for failure in failures:
             self._log.warning("%s waits for a reply: %s", self._name, failure)
         return messages
+
+    def _wait_for_answers(
+        self, ids: list[str], timeout: float | None
+    ) -> tuple[list[Message], list[str]]:
+        try:
+            return self._mailbox.answers(ids, self._seconds(timeout))
+        except muster.CancelledError as error:
+            raise DriverReceiveError(f"{self._name} waits for replies: {error}") from error
 
     def _post(self, message: Message, destination: str, kind: SessionType) -> list[str] | None:
         core = self._joined()
         message.source = message.source or self._name
         message.destination = destination
         self._wait_for_minimum(core)
+        if self._is_kept_for(destination):
+            self._keep(destination, message, kind)
+            return None
+        ids = self._send_kept(core, destination)
+        sent = self._carry(core, message, kind)
+        return None if sent is None else ids + sent
+
+    def _send_kept(self, core: muster.Proxy, destination: str) -> list[str]:
+        """What has waited for this peer. Gives the ids of those that are to be answered."""
+        ids: list[str] = []
+        while (kept := self._absent.take_oldest(destination)) is not None:
+            message, kind = kept
+            if self._carry(core, message, kind) is None:
+                break
+            if kind is SessionType.TASK:
+                ids.append(message.session_id)
+        return ids
+
+    def _is_kept_for(self, destination: str) -> bool:
+        """Whether it is away, and messages wait for its return."""
+        settings = self._settings
+        if not (settings.enable_rejoin and settings.enable_message_cache_for_rejoin):
+            return False
+        peer = self._joined().peer(destination)
+        return peer is not None and peer.presence in ("left", "lost")
+
+    def _keep(self, destination: str, message: Message, kind: SessionType) -> None:
+        self._log.warning(
+            "%s is away; its message waits for the first after its return", destination
+        )
+        self._absent.keep(destination, message, kind)
+
+    def _carry(self, core: muster.Proxy, message: Message, kind: SessionType) -> list[str] | None:
+        destination = message.destination
         waits = self._settings.enable_message_cache_for_rejoin
         tag, body = short_tag(message.tag), wrap(message)
 
@@ -128,12 +172,16 @@ class Carrier:
         try:
             session = wait_for_room(send, self._seconds_to_send())
         except muster.Error as error:
-            self._not_sent(error, destination)
+            if self._is_kept_for(destination):  # It has left in this moment.
+                self._keep(destination, message, kind)
+            else:
+                self._not_sent(error, destination)
             return None
         if kind is SessionType.TASK:
-            too_old = self._sessions.opened(session, message.session_id)
-            if too_old is not None:
-                core.cancel(too_old)
+            is_news = getattr(message, "session_type", None) is SessionType.NOTIFICATION
+            surplus = self._sessions.opened(session, message.session_id, is_news)
+            if surplus is not None:
+                core.cancel(surplus)
         return [message.session_id]
 
     def _seconds_to_send(self) -> float:

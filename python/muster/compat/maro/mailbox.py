@@ -64,6 +64,7 @@ class Mailbox:
         self._messages: deque[Message] = deque()
         self._unasked, self._unasked_bytes, self._refused = 0, 0, 0
         self._waiters: list[Waiter] = []
+        self._ended: set[muster.Id] = set()  # Yet open for all that is known here.
         self._is_pulling = False
 
     def next(self, timeout: float | None) -> Message | None:
@@ -117,13 +118,24 @@ class Mailbox:
             left = SECONDS_BETWEEN_LOOKS
             if deadline is not None:
                 left = max(0.0, min(left, deadline - time.monotonic()))
-            came = self._changed.wait(left) if self._is_pulling else self._pull(left)
-            if not came and deadline is not None and time.monotonic() >= deadline:
+            if self._is_pulling:
+                self._changed.wait(left)
+            else:
+                self._pull(left)
+            if deadline is not None and time.monotonic() >= deadline:
+                self._take_in_what_waits()
                 return is_over()
         return True
 
-    def _pull(self, timeout: float) -> bool:
-        """Takes in one message, without the lock meanwhile. False: none came."""
+    def _take_in_what_waits(self) -> None:
+        """What has come in time stands behind other messages, and more may come for ever."""
+        for _ in range(self._core.counters["waiting"]):
+            if self._is_pulling:
+                return
+            self._pull(0.0)
+
+    def _pull(self, timeout: float) -> None:
+        """Takes in one message, if one comes, without the lock meanwhile."""
         self._is_pulling = True
         self._changed.release()
         try:
@@ -132,9 +144,19 @@ class Mailbox:
             self._changed.acquire()
             self._is_pulling = False
             self._changed.notify_all()
-        if received is not None:
+        if received is None:
+            self._look_for_ended()
+        else:
             self._take_in(received)
-        return received is not None
+
+    def _look_for_ended(self) -> None:
+        """Nothing came. What had ended at the last such look, and was not answered until now, will
+        not be: its answer would have been taken in meanwhile."""
+        wanted = {session for waiter in self._waiters for session in waiter.remaining}
+        sessions = self._sessions.open_of(wanted)
+        ended = {one for one in sessions if self._core.session_state(one) is None}
+        self._sessions.lost(ended & self._ended)
+        self._ended = ended
 
     def _take_in(self, received: muster.Message) -> None:
         session = self._sessions.answered(received)

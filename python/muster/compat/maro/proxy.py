@@ -93,7 +93,7 @@ class Proxy(Carrier):
         ids = self.isend(message)
         if ids is None:
             return None
-        messages, failures = self._mailbox.answers(ids, self._seconds(timeout))
+        messages, failures = self._wait_for_answers(ids, timeout)
         if failures and not messages:
             self._give_up(failures[0], message.destination)
             return None
@@ -161,7 +161,9 @@ class Proxy(Carrier):
 
     def ibroadcast(self, *args: Any, **kwargs: Any) -> list[str]:
         """The same without waiting. The session's id is returned once for each peer."""
-        if args and not any(isinstance(word, SessionType) for word in args[:2]):
+        if len(args) == 1 and "tag" not in kwargs:  # As in MARO 0.1.
+            given = {"tag": args[0]}
+        elif args and not any(isinstance(word, SessionType) for word in args[:2]):
             args, kwargs["component_type"] = args[1:], args[0]
             given = dict(zip(("tag", "session_type", "body"), args, strict=False))
         else:
@@ -230,7 +232,7 @@ class Proxy(Carrier):
         """Answers a message that was received, and changes nothing of it.
 
         An acknowledging reply tells that a task was taken; nobody who waits for the
-        completion takes it for that.
+        completion takes it for that. Of all else it is the answer.
         """
         received = the_one(message or received_message or [])
         answer = received.reply(tag, body, payload)
@@ -239,9 +241,10 @@ class Proxy(Carrier):
             answer.session_stage = _answered(answer.session_type, ack_reply)
         core, request = self._joined(), received._received
         try:
-            if request is None or not request.is_request or request.is_answered:
+            is_of_its_own = request is None or not request.is_request or request.is_answered
+            if is_of_its_own or self._is_kept_for(answer.destination):
                 return self._post(answer, answer.destination, SessionType.NOTIFICATION)
-            if ack_reply:
+            if ack_reply and _is_task(received):
                 core.acknowledge(request, timeout=self._seconds_to_send())
             else:
                 native = request.body is not None and not is_wrapped(request.body)
@@ -266,6 +269,11 @@ class Proxy(Carrier):
         onward = the_one(message or received_message or []).forward(destination, tag, body, payload)
         onward.source = self._name
         return self.isend(onward)
+
+
+def _is_task(message: Message) -> bool:
+    """By MARO's words: a notification of its kind travels as a task of Muster's."""
+    return isinstance(message, SessionMessage) and message.session_type is SessionType.TASK
 
 
 def _answered(kind: SessionType, is_receipt: bool) -> Any:

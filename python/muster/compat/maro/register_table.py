@@ -172,7 +172,8 @@ class RegisterTable:
             self._fired.append((number, Messages(messages)))
 
     def _types(self) -> set[str]:
-        return set(self._here.values()) - {""}
+        """Those too of which nobody is there now."""
+        return set(self._groups()) - {""}
 
     def _look(self) -> None:
         """Tells the table who came and who went."""
@@ -191,17 +192,18 @@ class RegisterTable:
         found = self._peers()
         if isinstance(found, Mapping):
             return found
-        groups = {kind: names for kind in self._sources if (names := self._of_type(kind))}
+        asked = {kind: self._of_type(kind) for kind in self._sources}
+        groups = {kind: names for kind, names in asked.items() if names is not None}
         known = {name for names in groups.values() for name in names}
         groups[""] = [name for name in found if name not in known]
         return groups
 
-    def _of_type(self, kind: str) -> list[str]:
+    def _of_type(self, kind: str) -> list[str] | None:
         """Asked of a method that takes a type; it raises if there is none."""
         try:
             return list(self._peers(kind))  # type: ignore[operator]
         except (PeersMissError, LookupError):
-            return []
+            return None
 
 
 def _gives_dict(peers: Callable[..., Any]) -> bool:

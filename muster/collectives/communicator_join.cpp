@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "muster/collectives/communicator_core.h"
+#include "muster/collectives/places.h"
 #include "muster/msg/proxy.h"
 
 namespace muster::collectives {
@@ -81,6 +82,7 @@ Result<std::unique_ptr<Communicator>> Communicator::over(msg::Proxy& proxy, cons
   options.manners = manners;
   options.registry = given.registry;
   options.drivers = given.drivers;
+  options.listen = internal::places_beside(given.listen);
   options.token = given.token;
   options.tokens = given.tokens;
   options.beat = given.beat;

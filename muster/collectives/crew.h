@@ -278,6 +278,8 @@ class Crew {
   void confirm(Rank from, Stream& stream, std::uint32_t tag, std::uint64_t bytes);
   void notice_mismatch(Rank from, const Incoming& incoming);
   void drop_incoming();
+  // By then a link has told that its peer is lost.
+  Duration bound_on_silence() const;
   Duration patience_with_holders() const;
 
   // Landing (crew_landing.cpp).

@@ -1,5 +1,6 @@
 // How the survivors of a crew agree: an Agreement, fed by links.
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +38,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
   const TimePoint deadline = wait.deadline_from([this] { return loop_.now(); });
   bool has_complained = false;
   TimePoint asked = begun;
+  std::optional<TimePoint> few_since;  // Too few to decide could be reached.
   for (;;) {
     const auto waited =
         msg::internal::wait_for(loop_, wait, std::min(deadline, loop_.now() + kAskAgain), [this] {
@@ -57,6 +59,12 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
     if (is_over || loop_.now() >= deadline) {
       return not_agreed(is_over ? msg::internal::Waited::cancelled
                                 : msg::internal::Waited::timeout);
+    }
+    // A loss on another host never becomes certain: to wait for that is in vain.
+    if (!agreement_->lacks_quorum()) few_since.reset();
+    if (agreement_->lacks_quorum() && !few_since) few_since = loop_.now();
+    if (few_since && loop_.now() - *few_since >= bound_on_silence()) {
+      return not_agreed(msg::internal::Waited::timeout);
     }
     if (!has_complained && loop_.now() - begun >= manners_.patience) {
       has_complained = true;

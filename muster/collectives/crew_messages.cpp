@@ -173,11 +173,14 @@ Result<Buffer> Crew::receive(Rank from) {
   return part;
 }
 
+Duration Crew::bound_on_silence() const {
+  return fabric_->options().silence + fabric_->options().beat;
+}
+
 // A rank that stands still, or waits for a processor, is not lost before its link says so. Where
 // that may take longer than a call, the caller's deadline counts, if it has not passed already.
 Duration Crew::patience_with_holders() const {
-  const CommunicatorOptions& options = fabric_->options();
-  const Duration bound = options.silence + options.beat;
+  const Duration bound = bound_on_silence();
   if (bound <= manners_.deadline) return bound;
   const loop::Turn turn(loop_);
   const bool is_late = trouble_ && trouble_->why.code() == Code::timeout;

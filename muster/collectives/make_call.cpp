@@ -50,6 +50,11 @@ Status check_memory(Operation operation, const void* data, std::uint64_t count) 
   return wrong(operation, fmt::format("{} elements at no address", count));
 }
 
+Status check_reduction(Operation operation, const Reduction& reduction) {
+  if (reduction.is_whole()) return ok();
+  return wrong(operation, "a user's reduction without a function; make it by Reduction::user()");
+}
+
 Status check_counts(Operation operation, Where where, CountSpan counts) {
   if (counts.size() == where.ranks) return ok();
   return wrong(operation, fmt::format("{} counts for {} ranks", counts.size(), where.ranks));
@@ -143,6 +148,7 @@ Result<Call> make_reduce(Where where, Input mine, Output result, const Reduction
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   Call call = call_of(kWhat, mine.element, mine.count, root);
+  MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(mine);
   if (where.rank != root) return call;
@@ -160,6 +166,7 @@ Result<Call> make_all_reduce(Where where, Input mine, Output result, const Reduc
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, result.data, result.count));
   Call call = call_of(kWhat, mine.element, mine.count);
+  MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(mine);
   call.result = bytes_of(result);
@@ -185,6 +192,7 @@ Result<Call> make_reduce_scatter(Where where, Input all, Output mine, const Redu
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   Call call = call_of(kWhat, mine.element, mine.count);
+  MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(all);
   call.result = bytes_of(mine);
@@ -269,6 +277,7 @@ Result<Call> make_reduce_scatter_v(Where where, Input all, CountSpan counts, Out
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   Call call = call_of(kWhat, mine.element, mine.count);
   set_counts(call, counts);
+  MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(all);
   call.result = bytes_of(mine);

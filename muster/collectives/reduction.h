@@ -50,6 +50,10 @@ class Reduction {
   Kind kind() const { return kind_; }
   Order order() const { return order_; }
   bool is_commutative() const { return order_ == Order::any; }
+  // Whether there is all that it needs: a user's function is not made by its kind alone.
+  bool is_whole() const {
+    return kind_ != Kind::user || (function_ != nullptr && *function_ != nullptr);
+  }
   // Of Kind::user.
   const UserFunction& function() const { return *function_; }
 

@@ -168,6 +168,28 @@ TEST(Stuck, AShrinkThatWasLateIsTakenUpAgain) {
   }));
 }
 
+// Rank 0 is gone with its host. Whether it lives, and decides otherwise, cannot be known.
+TEST(TooFew, EndWithoutADeadlineToo) {
+  for (const bool is_elastic : {false, true}) {
+    SimRanks ranks(2, 1, [&](CommunicatorOptions& options) {
+      options.manners.deadline = Duration::max();
+      options.manners.elastic = is_elastic;
+    });
+    ranks.kill(0, true);
+    const TimePoint begun = ranks.now();
+    EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+      std::vector<float> ones(10, 1.0F);
+      const auto summed = all.all_reduce(ones, ones, Reduction::sum);
+      ASSERT_FALSE(summed);
+      EXPECT_EQ(summed.error().code(), Code::unavailable) << summed.error().describe();
+      const auto shrunk = all.shrink();
+      ASSERT_FALSE(shrunk);
+      EXPECT_EQ(shrunk.error().code(), Code::unavailable) << shrunk.error().describe();
+    }));
+    EXPECT_LT(ranks.now() - begun, 15s);
+  }
+}
+
 // What is said once is said, however much waits for a rank that stands still.
 TEST(AFullLink, LosesNoGoodbye) {
   constexpr std::size_t kTwins = 12;  // Of each 8 MiB may be under way.

@@ -260,5 +260,15 @@ TEST_P(Refused, ACallIsNotMixedUpWithTheNextWhenARankIsLostMeanwhile) {
   });
 }
 
+TEST(AReduction, ThatIsAUsersWithoutAFunctionIsRefused) {
+  LocalRanks ranks(Way::inproc, 2);
+  ranks.run([&](Rank, Communicator& all) {
+    std::vector<float> ones(10, 1.0F);
+    const auto done = all.all_reduce(ones, ones, Reduction(Reduction::Kind::user));
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code(), Code::invalid) << done.error().describe();
+  });
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -24,6 +24,7 @@ TEST_F(ProxyWaits, OfEveryKindCanBeCancelled) {
   const auto silent = group.start("worker_1");
   const auto master = join("master", {{.name = "worker_1"}});
   const SessionId id = *master->isend({.tag = "sum", .destination = "worker_1"});
+  const Draft sum{.tag = "sum"};
   const std::vector<std::function<Code(Wait)>> calls{
       [&](Wait wait) {
         return master->send({.tag = "sum", .destination = "worker_1"}, wait).error().code();
@@ -31,6 +32,24 @@ TEST_F(ProxyWaits, OfEveryKindCanBeCancelled) {
       [&](Wait wait) { return master->receive_once(wait).error().code(); },
       [&](Wait wait) { return master->receive_by_id({id}, wait).error().code(); },
       [&](Wait wait) { return master->wait_for_peers({{.name = "nobody"}}, wait).error().code(); },
+      [&](Wait wait) { return master->scatter(sum, {{"worker_1", 1}}, wait).error().code(); },
+      [&](Wait wait) { return master->broadcast(Audience::all(), sum, wait).error().code(); },
+      [&](Wait wait) {
+        return master->request({.tag = "sum", .destination = "worker_1"})
+            .get(wait.stop())
+            .error()
+            .code();
+      },
+      [&](Wait wait) {
+        ProxyOptions options = group.options("late");
+        options.expected = {{.name = "nobody"}};
+        return Proxy::join(group.loop(), std::move(options), wait).error().code();
+      },
+      // It has no error to tell it by.
+      [&](Wait wait) {
+        while (master->next_event(wait)) continue;
+        return wait.stop().stop_requested() ? Code::cancelled : Code::internal;
+      },
   };
   for (const auto& call : calls) {
     std::stop_source source;

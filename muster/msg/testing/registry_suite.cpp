@@ -225,6 +225,24 @@ TEST_P(RegistrySuite, NewsAreHeardSoonAfterTheyAreKnown) {
   EXPECT_LT(best_leave, milliseconds(100));
 }
 
+// Known to whoever finds out first; where the end of a connection tells, that is at once.
+TEST_P(RegistrySuite, ALossIsHeardOfSoonAfterItIsKnown) {
+  Component& a = join_and_wait("a", kLease);
+  Component& b = join_and_wait("b", kLease);
+  Duration best = kPatience;
+  for (int round = 1; round <= 3; ++round) {
+    const std::string loss = "lost c/" + std::to_string(round);
+    Component& c = join_and_wait("c", kLease);
+    ASSERT_TRUE(run_until([&] { return a.knows("c") > 0 && b.knows("c") > 0; }));
+    const TimePoint gone = loop->now();
+    c.vanish();
+    ASSERT_TRUE(run_until([&] { return a.has(loss) && b.has(loss); }));
+    const std::pair<TimePoint, TimePoint> heard = std::minmax({a.time_of(loss), b.time_of(loss)});
+    best = std::min<Duration>(best, heard.second - (GetParam().knows_at_once ? gone : heard.first));
+  }
+  EXPECT_LT(best, milliseconds(100));
+}
+
 TEST_P(RegistrySuite, AnOutageDisturbsNobodyAndEndsByItself) {
   Component& a = join_and_wait("a");
   Component& b = join_and_wait("b");

@@ -62,6 +62,9 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
+  // Of the operation that began last: the same on all who have completed it. How many were
+  // completed before is not, once some have failed on some ranks alone.
+  std::uint64_t number() const { return number_; }
   std::uint64_t context() const { return context_; }
   Rank rank() const { return rank_; }
   Rank size() const { return static_cast<Rank>(seats_.size()); }

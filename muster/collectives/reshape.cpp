@@ -82,7 +82,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
       if (rank == crew.rank()) own = static_cast<Rank>(seats.size());
       seats.push_back(crew.seats()[rank]);
     }
-    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split), core_->completed(),
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split), crew.number(),
                                    static_cast<std::uint64_t>(colour)};
     MUSTER_TRY(auto made, core_->crew_for(internal::derive_context(crew.context(), facts),
                                           std::move(seats), own, {}));
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Communicator>> Communicator::dup() {
     call.deed = Deed::dup;
     MUSTER_TRY_OK(core_->carry_out(call));
     core_->count_completed();
-    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::dup), core_->completed()};
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::dup), crew.number()};
     MUSTER_TRY(auto made, core_->crew_for(internal::derive_context(crew.context(), facts),
                                           crew.seats(), crew.rank(), {}));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
@@ -175,7 +175,7 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
       const loop::Turn turn(loop);
       seats.push_back(crew.fabric().find(id));
     }
-    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::grow), core_->completed(),
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::grow), crew.number(),
                                    newcomers.front().high};
     const std::uint64_t context = internal::derive_context(crew.context(), facts);
     // By each: one of them may be gone before it comes to that.

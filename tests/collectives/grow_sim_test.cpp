@@ -111,5 +111,37 @@ TEST(ATwin, IsHadByAllWhoAreLeftOrByNoneWheneverAMemberDies) {
   kill_at_each_event([](Communicator& all) { return all.dup(); }, false);
 }
 
+// Some have counted the twin that a death spoiled, and others not. They go on together.
+TEST(ElasticTwins, AreMadeAgainAfterADeathThatOnlySomeHadNoticed) {
+  constexpr Rank kFour = 4;
+  const auto tweak = [](CommunicatorOptions& options) {
+    options.manners.elastic = true;
+    options.manners.deadline = 30s;
+  };
+  for (Rank victim = 0; victim < kFour; ++victim) {
+    bool is_over = false;
+    for (std::uint64_t when = 0; !is_over; ++when) {
+      SCOPED_TRACE("rank " + std::to_string(victim) + " before event " + std::to_string(when));
+      SimRanks ranks(kFour, 1, tweak);
+      is_over = true;
+      EXPECT_TRUE(ranks.run([](Rank, Communicator& all) { static_cast<void>(all.dup()); },
+                            [&](std::uint64_t event) {
+                              if (event != when) return;
+                              is_over = false;
+                              ranks.kill(victim);
+                            }));
+      EXPECT_TRUE(ranks.run([](Rank, Communicator& all) {
+        std::vector<float> ones(3, 1.0F);
+        const auto summed = all.all_reduce(ones, ones, Reduction::sum);
+        ASSERT_TRUE(summed) << summed.error().describe();
+        auto twin = all.dup();
+        ASSERT_TRUE(twin) << twin.error().describe();
+        EXPECT_TRUE((*twin)->all_reduce(ones, ones, Reduction::sum));
+      }));
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace muster::tests

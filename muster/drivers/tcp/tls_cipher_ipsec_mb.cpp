@@ -8,21 +8,41 @@
 namespace muster::drivers::tcp {
 namespace {
 
-// Its functions for this processor. They are all that is used of it, and keep nothing
-// there; so it serves all threads, for as long as the process lives.
-const IMB_MGR* functions() {
-  static const IMB_MGR* const made = [] {
-    IMB_MGR* const fresh = alloc_mb_mgr(0);
-    IMB_ARCH chosen = IMB_ARCH_NONE;
-    if (fresh != nullptr) init_mb_mgr_auto(fresh, &chosen);
-    return chosen >= IMB_ARCH_SSE && imb_get_errno(fresh) == 0 ? fresh : nullptr;
-  }();
-  return made;
+// What it has for this processor. They keep nothing, and so serve all threads.
+struct Functions {
+  aes_gcm_pre_t set_key = nullptr;
+  aes_gcm_init_t begin = nullptr;
+  aes_gcm_enc_dec_update_t seal = nullptr;
+  aes_gcm_enc_dec_update_t open = nullptr;
+  aes_gcm_enc_dec_finalize_t end_sealed = nullptr;
+  aes_gcm_enc_dec_finalize_t end_opened = nullptr;
+};
+
+// The manager that knows them takes megabytes for what is not used here.
+Functions find_functions() {
+  Functions found;
+  IMB_MGR* const manager = alloc_mb_mgr(0);
+  if (manager == nullptr) return found;
+  IMB_ARCH chosen = IMB_ARCH_NONE;
+  init_mb_mgr_auto(manager, &chosen);
+  if (chosen >= IMB_ARCH_SSE && imb_get_errno(manager) == 0) {
+    found = {manager->gcm128_pre,          manager->gcm128_init,
+             manager->gcm128_enc_update,   manager->gcm128_dec_update,
+             manager->gcm128_enc_finalize, manager->gcm128_dec_finalize};
+  }
+  free_mb_mgr(manager);
+  return found;
+}
+
+const Functions& functions() {
+  static const Functions found = find_functions();
+  return found;
 }
 
 class IpsecMbCipher final : public TlsCipher {
  public:
-  IpsecMbCipher(const IMB_MGR& mb, Use use) : mb_(mb), use_(use) {}
+  IpsecMbCipher(const Functions& mb, Use use)
+      : mb_(mb), pass_(use == Use::seal ? mb.seal : mb.open) {}
   ~IpsecMbCipher() override {
     OPENSSL_cleanse(&key_, sizeof key_);
     OPENSSL_cleanse(&record_, sizeof record_);
@@ -30,32 +50,31 @@ class IpsecMbCipher final : public TlsCipher {
   IpsecMbCipher(const IpsecMbCipher&) = delete;
   IpsecMbCipher& operator=(const IpsecMbCipher&) = delete;
 
-  void set_key(std::span<const std::byte, kKey> key) override { mb_.gcm128_pre(key.data(), &key_); }
+  void set_key(std::span<const std::byte, kKey> key) override { mb_.set_key(key.data(), &key_); }
 
   void begin(std::span<const std::byte, kNonce> nonce, std::span<const std::byte> header) override {
-    mb_.gcm128_init(&key_, &record_, reinterpret_cast<const std::uint8_t*>(nonce.data()),
-                    reinterpret_cast<const std::uint8_t*>(header.data()), header.size());
+    mb_.begin(&key_, &record_, reinterpret_cast<const std::uint8_t*>(nonce.data()),
+              reinterpret_cast<const std::uint8_t*>(header.data()), header.size());
   }
 
   void pass(const std::byte* from, std::byte* to, std::size_t size) override {
-    const auto update = use_ == Use::seal ? mb_.gcm128_enc_update : mb_.gcm128_dec_update;
-    update(&key_, &record_, reinterpret_cast<std::uint8_t*>(to),
-           reinterpret_cast<const std::uint8_t*>(from), size);
+    pass_(&key_, &record_, reinterpret_cast<std::uint8_t*>(to),
+          reinterpret_cast<const std::uint8_t*>(from), size);
   }
 
   void end_sealed(std::span<std::byte, kTag> tag) override {
-    mb_.gcm128_enc_finalize(&key_, &record_, reinterpret_cast<std::uint8_t*>(tag.data()), kTag);
+    mb_.end_sealed(&key_, &record_, reinterpret_cast<std::uint8_t*>(tag.data()), kTag);
   }
 
   bool end_opened(std::span<const std::byte, kTag> tag) override {
     std::array<std::byte, kTag> actual;
-    mb_.gcm128_dec_finalize(&key_, &record_, reinterpret_cast<std::uint8_t*>(actual.data()), kTag);
+    mb_.end_opened(&key_, &record_, reinterpret_cast<std::uint8_t*>(actual.data()), kTag);
     return CRYPTO_memcmp(actual.data(), tag.data(), kTag) == 0;
   }
 
  private:
-  const IMB_MGR& mb_;
-  Use use_;
+  const Functions& mb_;
+  aes_gcm_enc_dec_update_t pass_;
   // It asks for this by instructions that fail elsewhere, though not by the type.
   alignas(64) gcm_key_data key_{};
   alignas(64) gcm_context_data record_{};
@@ -64,8 +83,8 @@ class IpsecMbCipher final : public TlsCipher {
 }  // namespace
 
 std::unique_ptr<TlsCipher> make_ipsec_mb_cipher(TlsCipher::Use use) {
-  const IMB_MGR* const mb = functions();
-  return mb != nullptr ? std::make_unique<IpsecMbCipher>(*mb, use) : nullptr;
+  const Functions& found = functions();
+  return found.set_key != nullptr ? std::make_unique<IpsecMbCipher>(found, use) : nullptr;
 }
 
 }  // namespace muster::drivers::tcp

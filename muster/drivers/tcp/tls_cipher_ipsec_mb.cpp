@@ -35,8 +35,8 @@ Functions find_functions() {
 }
 
 const Functions& functions() {
-  static const Functions found = find_functions();
-  return found;
+  static const Functions kFound = find_functions();
+  return kFound;
 }
 
 class IpsecMbCipher final : public TlsCipher {

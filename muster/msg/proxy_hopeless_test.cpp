@@ -3,12 +3,14 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "muster/drivers/inproc/inproc.h"
 #include "muster/msg/proxy.h"
 #include "muster/msg/testing/proxy_threads.h"
+#include "muster/net/handshake.h"
 
 namespace muster::msg {
 namespace {
@@ -98,11 +100,24 @@ TEST_F(ProxyHopeless, SendEndsWhenAnotherThreadLeaves) {
 }
 
 TEST_F(ProxyHopeless, SendEndsWhenAYoungerOneBearsTheName) {
-  lose_worker(milliseconds(300));
+  ProxyOptions slow = group.options("worker_2");
+  slow.max_waiting = 1;
+  slow.window = net::kMinWindow;
+  const auto reader = *Proxy::start(group.loop(), std::move(slow));  // Which does not read.
+  ASSERT_TRUE(master->wait_for_peers({{.name = "worker_2"}}, kPatience));
+  const Draft note{.tag = "note",
+                   .destination = "worker_2",
+                   .body = Buffer::adopt(std::vector<std::byte>(std::size_t{1} << 20)),
+                   .session_type = SessionType::notification};
+  while (master->isend(note)) continue;
   std::unique_ptr<Proxy> younger;
-  const Error error = told([this] { return send(); }, [&] { younger = group.start("master"); });
-  EXPECT_TRUE(error.code() == Code::invalid || error.code() == Code::unavailable)
-      << error.describe();
+  const Error error = told(
+      [&] {
+        Result<Message> sent = master->send(note, kPatience);
+        return sent ? ok() : Status(std::move(sent).error());
+      },
+      [&] { younger = group.start("master"); });
+  EXPECT_EQ(error.code(), Code::invalid) << error.describe();
 }
 
 TEST_F(ProxyHopeless, TheNextEventOfAProxyThatIsOverIsNone) {

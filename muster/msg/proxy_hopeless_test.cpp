@@ -1,5 +1,6 @@
 // Calls that wait for what will never come: they end, and say why.
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -19,6 +20,14 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kPatience(20);
+
+// Told by one who waits, now and then.
+std::atomic<bool> is_waiting{false};
+bool note_waiting() {
+  is_waiting = true;
+  is_waiting.notify_all();
+  return false;
+}
 
 // A master that keeps nothing for who is away, and a worker with a task for it.
 struct ProxyHopeless : testing::ThreadsTest {
@@ -54,12 +63,15 @@ struct ProxyHopeless : testing::ThreadsTest {
     Result<Message> sent = master->send({.tag = "sum", .destination = "worker_1"}, kPatience);
     return sent ? ok() : Status(std::move(sent).error());
   }
-  // What becomes of a call that waits when `end` is called.
-  static Error told(const std::function<Status()>& call, const std::function<void()>& end) {
+  // What becomes of a send that waits when `end` is called.
+  Error told(const Draft& draft, const std::function<void()>& end) {
+    is_waiting = false;
     std::optional<Error> error;
     std::jthread caller([&] {
-      if (Status said = call(); !said) error = std::move(said).error();
+      const auto sent = master->send(draft, Wait(kPatience).asking(note_waiting));
+      if (!sent) error = sent.error();
     });
+    is_waiting.wait(false);
     end();
     caller.join();
     return error.value_or(Error(Code::internal, "it was done"));
@@ -87,15 +99,20 @@ TEST_F(ProxyHopeless, ReplyToOneThatTurnsOutToBeLostFails) {
 
 TEST_F(ProxyHopeless, ScatterToOneThatTurnsOutToBeLostHasThatAsAnOutcome) {
   lose_worker(milliseconds(300));
+  const TimePoint begun = group.loop().now();
   const auto replies = master->scatter({.tag = "sum"}, {{"worker_1", 1}}, kPatience);
+  EXPECT_LT(group.loop().now() - begun, kPatience / 2) << "at its deadline it would have it too";
   ASSERT_TRUE(replies);
   ASSERT_EQ(replies->failures.size(), 1U);
   EXPECT_EQ(replies->failures[0].error.code(), Code::unavailable);
 }
 
 TEST_F(ProxyHopeless, SendEndsWhenAnotherThreadLeaves) {
-  lose_worker(seconds(1));
-  const Error error = told([this] { return send(); }, [this] { EXPECT_TRUE(master->leave()); });
+  lose_worker(seconds(60));  // So that nothing else ends it.
+  const Error error = told({.tag = "sum", .destination = "worker_1"}, [this] {
+    // The registry's answer comes as late.
+    EXPECT_EQ(master->leave(milliseconds(1)).error().code(), Code::timeout);
+  });
   EXPECT_EQ(error.code(), Code::cancelled);
 }
 
@@ -111,12 +128,7 @@ TEST_F(ProxyHopeless, SendEndsWhenAYoungerOneBearsTheName) {
                    .session_type = SessionType::notification};
   while (master->isend(note)) continue;
   std::unique_ptr<Proxy> younger;
-  const Error error = told(
-      [&] {
-        Result<Message> sent = master->send(note, kPatience);
-        return sent ? ok() : Status(std::move(sent).error());
-      },
-      [&] { younger = group.start("master"); });
+  const Error error = told(note, [&] { younger = group.start("master"); });
   EXPECT_EQ(error.code(), Code::invalid) << error.describe();
 }
 

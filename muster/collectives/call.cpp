@@ -50,6 +50,10 @@ std::uint64_t Call::block_bytes(Rank rank) const {
   return (is_uneven ? counts[rank] : count) * size_of(element);
 }
 
+std::uint64_t Call::input_bytes(Rank ranks, Rank rank) const {
+  return input_count(shape(ranks, rank)) * size_of(element);
+}
+
 bool Call::is_in_place(Rank ranks, Rank rank) const {
   if (input == nullptr || result == nullptr) return false;
   if (input == result) return true;

@@ -41,6 +41,7 @@ struct Call {
   std::uint64_t block_offset(Rank rank) const;
   std::uint64_t block_bytes(Rank rank) const;
   bool is_in_place(Rank ranks, Rank rank) const;
+  std::uint64_t input_bytes(Rank ranks, Rank rank) const;
 };
 
 // Each says Code::invalid, and why, for what cannot be called so.

@@ -280,8 +280,7 @@ Status CommunicatorCore::run_alone(const Call& call) {
 void CommunicatorCore::keep_input_of(const Call& call) {
   kept_input.clear();
   if (!call.is_in_place(size_, rank_)) return;
-  const std::uint64_t bytes = input_count(call.shape(size_, rank_)) * size_of(call.element);
-  kept_input.assign(call.input, call.input + bytes);
+  kept_input.assign(call.input, call.input + call.input_bytes(size_, rank_));
 }
 
 bool set_awaited(bool awaited) { return std::exchange(is_awaited, awaited); }

@@ -62,7 +62,10 @@ class CommunicatorCore {
   // no elastic operation itself.
   Status catch_up();
   // Inside only. How far it has come, as agreements count it.
-  std::uint64_t position() const { return manners_.elastic ? settled_ : completed(); }
+  Position position() const {
+    const std::uint64_t at = manners_.elastic ? settled_ : completed();
+    return {.completed = at, .prepared = at + (has_unsure_ ? 1 : 0)};
+  }
   // Inside only. One operation over the crew, whatever it is for.
   Status carry_out(const Call& call);
   // Inside only. The counter of calls that have ended well.

@@ -33,7 +33,10 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
   count(what);
   inside_.store(number_, std::memory_order_release);
   const bool is_shared = what.deed == Deed::share || what.deed == Deed::all_share;
-  if (!is_one_host_ || is_shared) begin_messages();
+  if (!is_one_host_ || is_shared) {
+    begin_messages();
+    if (has_trouble()) return fail(trouble_or(""));
+  }
   // What is shared has no place of its own; others have to say first where it is.
   if (is_shared) resume_messages();
   return number_;
@@ -57,7 +60,11 @@ void Crew::begin_messages() {
   count_messages_anew();
   for (Rank peer = 0; peer < size(); ++peer) {
     const auto& in = peers_[peer].operations.in;
-    if (!in.empty()) notice_mismatch(peer, in.front());
+    if (in.empty()) continue;
+    const Incoming& first = in.front();
+    // Whose calls match takes all that was sent to it before it ends.
+    if (first.number < number_) set_trouble(late_mismatch(peer, first.what, first.number));
+    notice_mismatch(peer, first);
   }
 }
 
@@ -109,9 +116,7 @@ Status Crew::check_unseen(Rank peer) {
     const Description theirs = other.what;
     std::atomic_thread_fence(std::memory_order_acquire);
     if (other.number.load(std::memory_order_relaxed) != k || theirs == own) continue;
-    return Error(Code::invalid,
-                 fmt::format("rank {} called {}, rank {} called {}, as operation {}", called(peer),
-                             describe(theirs), called(rank_), describe(own), k));
+    return late_mismatch(peer, theirs, k);
   }
   return ok();
 }
@@ -139,7 +144,7 @@ Status Crew::check_unspoilt() {
     if (desk == nullptr) continue;
     const std::uint64_t aborted = desk->aborted.load(std::memory_order_acquire);
     if (aborted == 0 || aborted > number_) continue;  // A later one is no matter of this.
-    return await_trouble("another rank gave the operation up");
+    return await_trouble(fmt::format("rank {} gave the operation up", called(peer)));
   }
   return ok();
 }

@@ -78,6 +78,7 @@ class Crew {
   bool is_here(Rank rank) const { return hosts_[rank] == hosts_[rank_]; }
   // How the caller counts the ranks, for words, where that is otherwise: elastic.
   void call_ranks(const std::vector<Rank>& ranks);
+  Rank called(Rank rank) const { return called_.empty() ? rank : called_[rank]; }
 
   // ---- Inside an operation: begin(), then as below, then end() or fail().
 
@@ -162,13 +163,15 @@ class Crew {
   }
   // This rank's call has failed, though not in an operation: the others are told. Gives back why.
   Error give_up();
+  // The same, where there was no trouble before: `why` is it.
+  Error give_up(const Error& why);
   // Ends what is under way.
   void cancel();
   // Tells the others that nothing more will come. Once no thread is inside an operation.
   void leave();
   // True once there is trouble; waits a little for it. For who has found that
   // another rank is gone, and not yet why.
-  Error await_trouble(std::string_view instead);
+  Error await_trouble(const std::string& instead);
 
   // Elastic: while it is in no call, others are answered for it.
   void enter_call();
@@ -219,7 +222,6 @@ class Crew {
   void leave_memory_to_readers();
 
   // In words.
-  Rank called(Rank rank) const { return called_.empty() ? rank : called_[rank]; }
   std::vector<Rank> called(std::vector<Rank> ranks) const;
 
   void count(const Description& what);
@@ -251,6 +253,8 @@ class Crew {
   Error trouble_or(std::string_view instead) const;
   Error in_words(const Error& why) const;
   Error mismatch(Rank peer, const Description& theirs, std::uint64_t number) const;
+  // Of an operation that has ended here.
+  Error late_mismatch(Rank peer, const Description& theirs, std::uint64_t number) const;
   void take_abort(Rank from, const Note& note, const wire::Frame& frame);
   void take_here(Rank from, const Note& note);
   void take_leave(Rank from, const Note& note);

@@ -78,6 +78,15 @@ Error Crew::give_up() {
   return trouble_or("");
 }
 
+Error Crew::give_up(const Error& why) {
+  const loop::Turn turn(loop_);
+  // To the others it does not matter who wanted it.
+  const Code code = why.code() == Code::timeout ? Code::timeout : Code::unavailable;
+  set_trouble(Error(code, fmt::format("rank {} gave up: {}", called(rank_), why.message())));
+  tell_trouble();
+  return why;
+}
+
 void Crew::cancel() {
   const loop::Turn turn(loop_);
   is_cancelled_ = true;
@@ -108,7 +117,7 @@ Error Crew::departed(Rank peer) const {
           fmt::format("rank {} has left the communicator; shrink() to go on", called(peer))};
 }
 
-Error Crew::await_trouble(std::string_view instead) {
+Error Crew::await_trouble(const std::string& instead) {
   loop_.wait_until([this] { return has_trouble(); }, loop_.now() + std::chrono::seconds(1));
   return trouble_or(instead);
 }
@@ -145,6 +154,13 @@ Error Crew::mismatch(Rank peer, const Description& theirs, std::uint64_t number)
       number == number_ ? "" : fmt::format(" as operation {} where this is {}", number, number_);
   return {Code::invalid, fmt::format("rank {} called {}{}, rank {} called {}", called(peer),
                                      describe(theirs), where, called(rank_), describe(what_))};
+}
+
+Error Crew::late_mismatch(Rank peer, const Description& theirs, std::uint64_t number) const {
+  const bool is_known = number > 0 && number + kSlots > number_;
+  const std::string own = is_known ? describe(whats_[Slot::index(number)]) : "something else";
+  return {Code::invalid, fmt::format("rank {} called {}, rank {} called {}, as operation {}",
+                                     called(peer), describe(theirs), called(rank_), own, number)};
 }
 
 Error Crew::fail(const Error& why) {

@@ -19,14 +19,14 @@ Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
   keep_input_of(call);
   crew_->enter_call();
   Result<Outcome> outcome = elastic_rounds(call);
-  crew_->leave_call({.completed = settled_, .prepared = settled_});
+  crew_->leave_call(position());
   return outcome;
 }
 
 Status CommunicatorCore::catch_up() {
   if (!decided_) return ok();
   MUSTER_TRY_OK(follow_decision());
-  crew_->leave_call({.completed = settled_, .prepared = settled_});
+  crew_->leave_call(position());
   return ok();
 }
 
@@ -37,6 +37,7 @@ Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
     Status done = elastic_round(call, is_prepared);
     if (done) break;
     if (done.error().code() != Code::unavailable || is_closing_ || !is_recoverable_) {
+      has_unsure_ = has_unsure_ || is_prepared;
       return done.error();
     }
     bool is_committed = false;
@@ -79,24 +80,25 @@ Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
 }
 
 Status CommunicatorCore::recover(bool is_prepared, bool& is_committed) {
-  const Position position{.completed = settled_, .prepared = settled_ + (is_prepared ? 1 : 0)};
-  Result<Decision> decision = crew_->agree(position, {});
-  if (!decision) {
-    has_unsure_ = has_unsure_ || is_prepared;
-    return std::move(decision).error();
-  }
+  has_unsure_ = has_unsure_ || is_prepared;
+  Result<Decision> decision = crew_->agree(position(), {});
+  if (!decision) return std::move(decision).error();
   decided_ = *std::move(decision);
-  is_committed = decided_->all_prepared > position.completed;
+  const bool was_unsure = std::exchange(has_unsure_, false);
+  is_committed = decided_->all_prepared > settled_;
   if (is_committed && !is_prepared) {
     // Nobody may have returned what this rank never had. What it had, and gave
     // up before it knew that all have it, is behind all of them.
-    if (!std::exchange(has_unsure_, false)) {
+    if (!was_unsure) {
       return Error(Code::internal, "survivors agreed on the impossible");
     }
     count_settled();
     is_committed = false;
   }
   if (is_committed) return ok();
+  if (decided_->any_completed > settled_) {
+    return Error(Code::internal, "a rank has returned what not all have had");
+  }
   return follow_decision();
 }
 

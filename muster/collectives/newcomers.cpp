@@ -55,25 +55,27 @@ void CommunicatorCore::inherit(CommunicatorCore& old, const std::vector<Rank>& s
     return;
   }
   kept_input = std::move(old.kept_input);
-  is_input_lost = interrupted->is_in_place(before_.ranks, before_.rank) && kept_input.empty();
+  is_input_lost = interrupted->is_in_place(before_.ranks, before_.rank) &&
+                  kept_input.size() < interrupted->input_bytes(before_.ranks, before_.rank);
 }
 
 Result<Outcome> CommunicatorCore::repeat_interrupted() {
   if (!interrupted) {
-    return Error(Code::invalid, "repeat: no operation was interrupted on this rank");
+    return refuse(Error(Code::invalid, "repeat: no operation was interrupted on this rank"));
   }
   if (is_input_lost) {
-    return Error(Code::invalid,
-                 "repeat: the operation was in place and no copy of its input was kept; set "
-                 "Manners::keep_input");
+    return refuse(Error(Code::invalid,
+                        "repeat: the operation was in place and no copy of its input was kept; set "
+                        "Manners::keep_input"));
   }
   if (!kept_input.empty()) {
     std::ranges::copy(kept_input, const_cast<std::byte*>(interrupted->input));
   }
   // If it fails, it is still the one that was interrupted.
-  MUSTER_TRY(const Reduced reduced, for_survivors(*interrupted, before_, survivors_));
-  MUSTER_TRY_OK(carry_out(reduced.call));
-  spread(*interrupted, before_, survivors_, reduced);
+  const Result<Reduced> reduced = for_survivors(*interrupted, before_, survivors_);
+  if (!reduced) return refuse(reduced.error());
+  MUSTER_TRY_OK(carry_out(reduced->call));
+  spread(*interrupted, before_, survivors_, *reduced);
   interrupted.reset();
   kept_input.clear();
   count_completed();

@@ -110,15 +110,15 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait
     if (core_->is_shrunk) {
       return Error(Code::invalid, "shrink: it was done before; go on with what that gave");
     }
-    const std::uint64_t at = core_->position();
+    const Position at = core_->position();
     const msg::Wait until = core_->crew().bounded(wait);
-    const auto decision = core_->crew().agree({at, at}, until);
+    const auto decision = core_->crew().agree(at, until);
     if (!decision) return decision.error().during("shrink");
     MUSTER_TRY(auto crew, core_->crew_of(*decision, until));
     auto core =
         std::make_unique<CommunicatorCore>(std::move(crew), core_->manners(), core_->crew_now());
     // What all have had is completed, elastic or not.
-    core->completed_before = core_->completed() + decision->all_prepared - at;
+    core->completed_before = core_->completed() + decision->all_prepared - at.completed;
     core->inherit(*core_, decision->survivors);
     core_->is_shrunk = true;
     return wrap(std::move(core));
@@ -167,8 +167,10 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
              });
     };
     const auto waited = msg::internal::wait_for(loop, until, are_here);
-    if (waited != msg::internal::Waited::done) return msg::internal::why_not(waited, "grow");
     // Others may have gone on, and wait for this rank.
+    if (waited != msg::internal::Waited::done) {
+      return crew.give_up(msg::internal::why_not(waited, "grow"));
+    }
     if (crew.has_trouble()) return crew.give_up().during("grow");
     Seats seats = crew.seats();
     for (const Id id : newcomers) {

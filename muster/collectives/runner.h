@@ -51,6 +51,7 @@ class Runner {
   // Where a slice of another rank lies.
   struct Source {
     const std::byte* direct = nullptr;  // Null: to be read from its process.
+    Rank peer = 0;
     std::int64_t pid = 0;
     std::uint64_t address = 0;
     std::shared_ptr<arena::Segment> keep;

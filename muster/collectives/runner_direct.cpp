@@ -20,6 +20,7 @@ constexpr std::uint64_t kTile = std::uint64_t{64} << 10;
 
 Result<Runner::Source> Runner::find(Rank peer, const Slice& slice) {
   Source source;
+  source.peer = peer;
   if (peer == crew_.rank()) {
     source.direct = at(slice);
     return source;
@@ -31,19 +32,20 @@ Result<Runner::Source> Runner::find(Rank peer, const Slice& slice) {
   const std::uint64_t offset = slice.offset * size_of(call_.element);
   if (slice.count == 0) return source;
   if (offset > region.bytes || bytes(slice) > region.bytes - offset) {
-    return Error(Code::invalid, fmt::format("rank {} shows too little memory", peer));
+    return Error(Code::invalid, fmt::format("rank {} shows too little memory", crew_.called(peer)));
   }
   if (region.kind == Region::Kind::arena) {
     MUSTER_TRY(source.keep, crew_.segment(peer, region.segment));
     const std::uint64_t size = source.keep->size();
     if (region.place > size || offset + bytes(slice) > size - region.place) {
-      return Error(Code::invalid, fmt::format("rank {} shows memory that it has not", peer));
+      return Error(Code::invalid,
+                   fmt::format("rank {} shows memory that it has not", crew_.called(peer)));
     }
     source.direct = source.keep->base() + region.place + offset;
     return source;
   }
   if (region.kind != Region::Kind::private_memory || !crew_.may_read_private()) {
-    return Error(Code::invalid, fmt::format("rank {} shows no memory", peer));
+    return Error(Code::invalid, fmt::format("rank {} shows no memory", crew_.called(peer)));
   }
   source.pid = crew_.pid_of(peer);
   source.address = region.place + offset;
@@ -55,7 +57,8 @@ Result<Runner::Source> Runner::find(Rank peer, const Slice& slice) {
 Status Runner::read(const Source& source, std::uint64_t offset, std::byte* to,
                     std::uint64_t bytes) {
   if (read_memory(source.pid, source.address + offset, to, bytes)) return ok();
-  return crew_.await_trouble("the memory of another rank is gone");
+  return crew_.await_trouble(
+      fmt::format("the memory of rank {} is gone", crew_.called(source.peer)));
 }
 
 Status Runner::fetch(const Step& step) {

@@ -3,6 +3,8 @@
 // One rank is cut off, but not for so long that its links are given up: all
 // calls have to end by the communicator's deadline, and name it.
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/collectives/sim_ranks.h"
@@ -131,6 +133,40 @@ TEST_P(Deadlines, EndTheCallWheneverSomebodyStops) {
         }));
     if (!has_stopped) is_over = 1;
     if (HasFailure()) return;
+  }
+}
+
+// One that was too late to know that all have the result must not make the others, who have
+// returned it, do it again.
+TEST(ElasticDeadlines, WhatOneHasReturnedIsCompletedForAll) {
+  for (std::uint64_t when = 0, is_over = 0; is_over == 0 && when < 400; ++when) {
+    SCOPED_TRACE(when);
+    SimRanks ranks(kSize, 1, [](CommunicatorOptions& options) {
+      be_patient(options);
+      options.manners.elastic = true;
+    });
+    std::vector<bool> has_result(kSize);
+    bool has_stopped = false;
+    EXPECT_TRUE(ranks.run(
+        [&](Rank rank, Communicator& all) {
+          std::vector<float> ones(3, 1.0F);
+          has_result[rank] = all.all_reduce(ones, ones, Reduction::sum).has_value();
+        },
+        [&](std::uint64_t event) {
+          if (event != when) return;
+          has_stopped = true;
+          ranks.stop(kAbsent);
+        }));
+    ranks.let_go_on(kAbsent);
+    const bool is_known = std::ranges::count(has_result, true) > 0;
+    EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+      auto again = all.shrink(1min);
+      if (again && is_known) {
+        EXPECT_EQ((*again)->completed_before(), 1U);
+      }
+    }));
+    if (!has_stopped) is_over = 1;
+    if (::testing::Test::HasFailure()) return;
   }
 }
 

@@ -107,6 +107,24 @@ TEST(Growing, EndsAlikeOnAllWhoAreLeftWheneverAMemberDies) {
   kill_at_each_event([](Communicator& all) { return all.grow(kSize + 1); }, true);
 }
 
+// The newcomer cannot be reached by one of them, who has less patience than the others.
+TEST(Growing, IsGivenUpByAllWhenOneGivesItUp) {
+  SimRanks ranks(kSize, 1);
+  ranks.add_newcomer([&] { EXPECT_FALSE(ranks.join(2min)); });
+  ranks.net().part(ranks.host(kSize - 1), ranks.host(kSize));
+  const TimePoint begun = ranks.now();
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
+    const auto grown = all.grow(kSize + 1, rank == kSize - 1 ? 5s : 60s);
+    EXPECT_FALSE(grown);
+    EXPECT_LE(ranks.now() - begun, 8s) << grown.error().describe();
+    EXPECT_EQ(grown.error().code(), Code::timeout) << grown.error().describe();
+    auto again = all.shrink(30s);
+    ASSERT_TRUE(again) << again.error().describe();
+    EXPECT_EQ((*again)->size(), kSize);
+    EXPECT_TRUE((*again)->barrier());
+  }));
+}
+
 TEST(ATwin, IsHadByAllWhoAreLeftOrByNoneWheneverAMemberDies) {
   kill_at_each_event([](Communicator& all) { return all.dup(); }, false);
 }

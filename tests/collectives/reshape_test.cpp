@@ -180,6 +180,44 @@ TEST_P(Reshape, WhatWasInterruptedCanBeRepeatedIfItsInputIsThere) {
   }
 }
 
+TEST_P(Reshape, OfWhatWasInterruptedNothingIsLostWhereThereWasNothing) {
+  LocalRanks ranks(GetParam(), 3);
+  ranks.at(2).reset();
+  ranks.run([&](Rank, Communicator& all) {
+    std::vector<float> numbers(1);
+    const auto none = std::span<float>(numbers).first(0);
+    // Of nothing it takes nobody's word, so that it ends well until the loss is known.
+    while (all.all_reduce(none, none, Reduction::sum)) continue;
+    auto left = all.shrink(30s);
+    ASSERT_TRUE(left) << left.error().describe();
+    const auto done = (*left)->repeat();
+    EXPECT_TRUE(done) << done.error().describe();
+    ASSERT_TRUE((*left)->barrier());
+  });
+}
+
+TEST_P(Reshape, WhoHasNothingToRepeatKeepsNobodyWaiting) {
+  LocalRanks ranks(GetParam(), 3);
+  ranks.at(2).reset();
+  ranks.run([&](Rank rank, Communicator& all) {
+    const std::vector<float> mine{1.0F};
+    std::vector<float> sum(1);
+    if (rank == 1) {
+      ASSERT_FALSE(all.all_reduce(mine, sum, Reduction::sum));
+    }
+    auto left = all.shrink(30s);
+    ASSERT_TRUE(left) << left.error().describe();
+    const TimePoint begun = system_clock().now();
+    const auto done = (*left)->repeat();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code(), Code::invalid) << done.error().describe();
+    EXPECT_LT(system_clock().now() - begun, 15s) << "it was the deadline";
+    auto again = (*left)->shrink(30s);
+    ASSERT_TRUE(again) << again.error().describe();
+    ASSERT_TRUE((*again)->barrier());
+  });
+}
+
 TEST_P(Reshape, NumbersPassBetweenTwoRanksInOrder) {
   LocalRanks ranks(GetParam(), 3);
   ranks.run([](Rank rank, Communicator& all) {

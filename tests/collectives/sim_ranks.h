@@ -37,6 +37,7 @@ class SimRanks {
   Rank size() const { return static_cast<Rank>(members_.size()); }
   Communicator& operator[](Rank rank) { return *members_[rank]->communicator; }
   net::testing::SimNet& net() { return net_; }
+  const std::string& host(Rank rank) const { return members_[rank]->host; }
   TimePoint now() const { return net_.now(); }
 
   // Runs `body` for every rank that lives, until all who then live have ended.

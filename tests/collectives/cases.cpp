@@ -1,7 +1,6 @@
 #include "tests/collectives/cases.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -11,33 +10,7 @@ namespace muster::tests {
 namespace {
 
 using Kind = Reduction::Kind;
-using Value = std::function<double(std::uint64_t)>;
-
-Reduction reduction_of(Kind kind, Element element) {
-  if (kind != Kind::user) return kind;
-  return Reduction::user(
-      [element](const void* left, const void* right, void* to, std::size_t count) {
-        // Adds, by way of bytes: good for all types whose sums stay below 256.
-        const std::size_t size = size_of(element);
-        for (std::size_t i = 0; i < count; ++i) {
-          if (element == Element::f64) {
-            static_cast<double*>(to)[i] =
-                static_cast<const double*>(left)[i] + static_cast<const double*>(right)[i];
-          } else if (element == Element::f32) {
-            static_cast<float*>(to)[i] =
-                static_cast<const float*>(left)[i] + static_cast<const float*>(right)[i];
-          } else {
-            const auto* const l = static_cast<const std::uint8_t*>(left) + i * size;
-            const auto* const r = static_cast<const std::uint8_t*>(right) + i * size;
-            auto* const out = static_cast<std::uint8_t*>(to) + i * size;
-            for (std::size_t byte = 0; byte < size; ++byte) {
-              out[byte] = static_cast<std::uint8_t>(l[byte] + r[byte]);
-            }
-          }
-        }
-      },
-      Reduction::Order::of_ranks);
-}
+using Value = Numbers::Value;
 
 std::uint64_t before(const std::vector<std::uint64_t>& counts, Rank rank) {
   return std::accumulate(counts.begin(), counts.begin() + rank, std::uint64_t{0});
@@ -61,7 +34,7 @@ struct Caller {
         total(before(case_.counts, ranks)),
         mine(case_.counts[me]),
         offset(before(case_.counts, me)),
-        reduction(reduction_of(case_.kind, case_.element)),
+        reduction(reduction_of(case_.kind, case_.element, case_.is_ordered)),
         own([this](std::uint64_t i) { return number_of(me, i); }) {}
 
   Checked run() {
@@ -77,6 +50,14 @@ struct Caller {
       case Operation::all_to_all: return all_to_all();
     }
     return {Outcome{}, "unknown"};
+  }
+
+  Numbers numbers(std::uint64_t many, const Value& value) const {
+    return {one.element, many, value, one.is_in_arena ? &all : nullptr};
+  }
+  // To be written.
+  Numbers space(std::uint64_t many) const {
+    return numbers(many, [](auto) { return 99.0; });
   }
 
   // `wanted` numbers from `at` on.
@@ -95,26 +76,31 @@ struct Caller {
   }
 
   Checked broadcast() {
-    Numbers data(one.element, count, own);
+    Numbers data = numbers(count, own);
     Result<Outcome> done = MUSTER_CALL(broadcast, data.output(), one.root);
     return check(std::move(done), data, [&](auto i) { return number_of(one.root, i); });
   }
 
   Checked scatter() {
-    const Numbers whole(one.element, me == one.root ? total : 0, own);
-    Numbers block(one.element, mine);
-    Result<Outcome> done =
-        one.is_uneven ? MUSTER_CALL(scatter_v, whole.input(), one.counts, block.output(), one.root)
-                      : MUSTER_CALL(scatter, whole.input(), block.output(), one.root);
-    return check(std::move(done), block, [&](auto i) { return number_of(one.root, offset + i); });
+    const bool is_in_place = one.is_in_place && me == one.root;
+    Numbers whole = numbers(me == one.root ? total : 0, own);
+    Numbers block = space(mine);
+    const Output to = is_in_place ? whole.part(offset, mine) : block.output();
+    Result<Outcome> done = one.is_uneven
+                               ? MUSTER_CALL(scatter_v, whole.input(), one.counts, to, one.root)
+                               : MUSTER_CALL(scatter, whole.input(), to, one.root);
+    // In place nothing moves.
+    return is_in_place ? check(std::move(done), whole, own)
+                       : check(std::move(done), block,
+                               [&](auto i) { return number_of(one.root, offset + i); });
   }
 
   Checked gather() {
     const bool gets = one.operation == Operation::all_gather || me == one.root;
-    Numbers whole(one.element, gets ? total : 0, [&](auto i) {
+    Numbers whole = numbers(gets ? total : 0, [&](auto i) {
       return i >= offset && i < offset + mine ? own(i - offset) : 99.0;
     });
-    const Numbers block(one.element, mine, own);
+    const Numbers block = numbers(mine, own);
     const Input from = one.is_in_place && gets ? Input(whole.part(offset, mine)) : block.input();
     Result<Outcome> done = Outcome{};
     if (one.operation == Operation::gather) {
@@ -134,28 +120,28 @@ struct Caller {
 
   Checked reduce() {
     const bool gets = one.operation == Operation::all_reduce || me == one.root;
-    Numbers from(one.element, count, own);
-    Numbers to(one.element, gets ? count : 0);
+    Numbers from = numbers(count, own);
+    Numbers to = space(gets ? count : 0);
     Numbers& result = one.is_in_place && gets ? from : to;
     Result<Outcome> done =
         one.operation == Operation::all_reduce
             ? MUSTER_CALL(all_reduce, from.input(), result.output(), reduction)
             : MUSTER_CALL(reduce, from.input(), result.output(), reduction, one.root);
     return check(
-        std::move(done), result, [&](auto i) { return reduced(one.kind, one.element, ranks, i); },
+        std::move(done), result, [&](auto i) { return reduced(reduction, one.element, ranks, i); },
         0, gets ? count : 0);
   }
 
   Checked reduce_scatter() {
-    Numbers whole(one.element, total, own);
-    Numbers block(one.element, mine);
+    Numbers whole = numbers(total, own);
+    Numbers block = space(mine);
     const Output to = one.is_in_place ? whole.part(offset, mine) : block.output();
     Result<Outcome> done =
         one.is_uneven ? MUSTER_CALL(reduce_scatter_v, whole.input(), one.counts, to, reduction)
                       : MUSTER_CALL(reduce_scatter, whole.input(), to, reduction);
     return check(
         std::move(done), one.is_in_place ? whole : block,
-        [&](auto i) { return reduced(one.kind, one.element, ranks, offset + i); },
+        [&](auto i) { return reduced(reduction, one.element, ranks, offset + i); },
         one.is_in_place ? offset : 0, mine);
   }
 
@@ -169,9 +155,9 @@ struct Caller {
   Checked all_to_all() {
     const std::vector<std::uint64_t> sends = sends_of(me);
     const std::vector<std::uint64_t>& receives = sends;  // It is the same both ways.
-    Numbers from(one.element, before(sends, ranks), own);
-    Numbers to(one.element, before(receives, ranks));
-    Numbers& result = one.is_in_place && !one.is_uneven ? from : to;
+    Numbers from = numbers(before(sends, ranks), own);
+    Numbers to = space(before(receives, ranks));
+    Numbers& result = one.is_in_place ? from : to;
     Result<Outcome> done =
         one.is_uneven ? MUSTER_CALL(all_to_all_v, from.input(), sends, result.output(), receives)
                       : MUSTER_CALL(all_to_all, from.input(), result.output());
@@ -212,12 +198,12 @@ Case draw(std::minstd_rand& random, Rank ranks) {
   made.operation = collectives::kOperations[random() % collectives::kOperations.size()];
   made.element = collectives::kElements[random() % collectives::kElements.size()];
   made.kind = static_cast<Kind>(random() % 8);
-  const bool is_half = made.element == Element::f16 || made.element == Element::bf16;
-  if (made.kind == Kind::user && is_half) made.kind = Kind::sum;
   made.root = random() % ranks;
   made.is_uneven = random() % 3 == 0;
   made.is_in_place = random() % 4 == 0;
   made.is_future = random() % 4 == 0;
+  made.is_in_arena = random() % 3 == 0;
+  made.is_ordered = made.kind == Kind::user && random() % 2 == 0;
   const std::uint64_t count = kCounts[random() % std::size(kCounts)];
   set_counts(made, ranks, count);
   return made;
@@ -227,7 +213,8 @@ std::string text_of(const Case& one) {
   return std::string(name(one.operation)) + " " + std::string(name(one.element)) + " " +
          std::string(name(one.kind)) + " root " + std::to_string(one.root) + " of " +
          std::to_string(one.counts[0]) + (one.is_uneven ? " uneven" : "") +
-         (one.is_in_place ? " in place" : "") + (one.is_future ? " future" : "");
+         (one.is_in_place ? " in place" : "") + (one.is_in_arena ? " arena" : "") +
+         (one.is_ordered ? " in order" : "") + (one.is_future ? " future" : "");
 }
 
 Checked run(const Case& one, Communicator& all) { return Caller(one, all).run(); }

@@ -22,6 +22,8 @@ struct Case {
   bool is_uneven = false;
   bool is_in_place = false;
   bool is_future = false;
+  bool is_in_arena = false;
+  bool is_ordered = false;            // A user's: the order of the ranks counts.
   std::vector<std::uint64_t> counts;  // Of each rank's block.
 };
 
@@ -29,7 +31,8 @@ struct Case {
 void set_counts(Case& one, Rank ranks, std::uint64_t count);
 
 // Around the sizes at which something changes: a line, a slot, a copy, a window.
-inline constexpr std::uint64_t kCounts[] = {0, 1, 2, 3, 9, 33, 511, 1025, 2041, 4097, 9000, 70000};
+inline constexpr std::uint64_t kCounts[] = {0,    1,    2,    3,    9,     33,   511,
+                                            1025, 2041, 4097, 9000, 16385, 70000};
 
 // The same on all ranks that draw alike.
 Case draw(std::minstd_rand& random, Rank ranks);

@@ -1,5 +1,6 @@
 // Ranks as processes that are killed or stopped while they work.
 
+#include <algorithm>
 #include <csignal>
 
 #include <gtest/gtest.h>
@@ -38,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(OfProcesses, Death,
 
 TEST_P(Death, OfARankIsToldToAllWhoGoOnWithoutIt) {
   const auto before = net::testing::look_at_holdings();
+  Duration quickest = Duration::max();
   for (const Rank victim : {0U, 3U}) {
     std::vector<std::uint64_t> report_after(5);
     report_after[victim] = 7 + victim;
@@ -53,7 +55,9 @@ TEST_P(Death, OfARankIsToldToAllWhoGoOnWithoutIt) {
       EXPECT_NE(error.find(name), std::string::npos) << error;
     }
     // A second, and what a busy machine adds.
-    EXPECT_LT(system_clock().now() - killed, 10s);
+    const Duration taken = system_clock().now() - killed;
+    EXPECT_LT(taken, 10s);
+    quickest = std::min(quickest, taken);
     for (Rank rank = 0; rank < 5; ++rank) {
       if (rank != victim) {
         EXPECT_EQ(ranks.line(rank), "left 4 done");
@@ -63,6 +67,7 @@ TEST_P(Death, OfARankIsToldToAllWhoGoOnWithoutIt) {
       if (rank != victim) ranks.finish(rank);
     }
   }
+  EXPECT_LT(quickest, 1s) << "of two, one at least was not held up by others";
   EXPECT_EQ(net::testing::leaked(before, net::testing::look_at_holdings()), "");
 }
 

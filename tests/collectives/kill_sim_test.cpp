@@ -52,23 +52,38 @@ struct Scenario {
   Rank ranks;
   std::uint64_t count = 40;
   std::uint64_t segment = kSegment;
+  bool is_uneven = false;
 
   Case as_case() const {
     Case one;
     one.operation = operation;
     one.root = ranks - 1;
+    one.is_uneven = is_uneven;
     set_counts(one, ranks, count);
     return one;
   }
   std::string text() const {
     return std::string(name(operation)) + " " + std::string(name(algorithm)) + " " +
-           std::to_string(ranks) + " x " + std::to_string(count);
+           std::to_string(ranks) + " x " + std::to_string(count) + (is_uneven ? " uneven" : "");
   }
 };
 
+// The counts are told first, where not all ranks know them.
+std::vector<Scenario> uneven_scenarios(Rank ranks) {
+  using enum Operation;
+  using enum Algorithm;
+  std::vector<Scenario> all{{scatter, linear, ranks},
+                            {gather, linear, ranks},
+                            {all_gather, ring, ranks},
+                            {reduce_scatter, ring, ranks},
+                            {all_to_all, pairwise, ranks}};
+  for (Scenario& one : all) one.is_uneven = true;
+  return all;
+}
+
 // All that pass messages.
 std::vector<Scenario> scenarios(Rank ranks) {
-  std::vector<Scenario> all;
+  std::vector<Scenario> all = uneven_scenarios(ranks);
   for (const Operation operation : kOperations) {
     for (const Algorithm algorithm : kAlgorithms) {
       const Scenario one{operation, algorithm, ranks};

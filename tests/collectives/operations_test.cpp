@@ -41,6 +41,33 @@ TEST_P(EachOperation, GivesWhatAPlainLoopGives) {
   });
 }
 
+class LargeOperations : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(EachWay, LargeOperations, ::testing::ValuesIn(kWays),
+                         [](const auto& one) { return name(one.param); });
+
+// Beyond the windows, the segments, the bytes that may be under way, and the last row of each
+// table of choices.
+TEST_P(LargeOperations, GiveWhatAPlainLoopGives) {
+  constexpr Rank kRanks = 3;
+  constexpr std::uint64_t kNumbers = (std::uint64_t{8} << 20) / sizeof(float) + 3;
+  LocalRanks ranks(GetParam(), kRanks);
+  ranks.run([&](Rank, Communicator& all) {
+    for (const Operation operation : kOperations) {
+      const bool has_blocks = operation != Operation::broadcast && operation != Operation::reduce &&
+                              operation != Operation::all_reduce;
+      Case one;
+      one.operation = operation;
+      one.root = 1;
+      one.is_in_arena = operation == Operation::reduce || operation == Operation::all_gather;
+      set_counts(one, kRanks, has_blocks ? kNumbers / kRanks : kNumbers);
+      const Checked checked = run(one, all);
+      ASSERT_TRUE(checked.outcome) << text_of(one) << ": " << checked.outcome.error().describe();
+      ASSERT_EQ(checked.wrong, "");
+    }
+    ASSERT_TRUE(all.barrier());
+  });
+}
+
 TEST(Operations, MeetInAllPairsOfChoices) { EXPECT_EQ(unmet_pairs(), std::vector<std::string>{}); }
 
 }  // namespace

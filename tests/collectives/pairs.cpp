@@ -24,8 +24,7 @@ bool has_counts(Operation operation) {
 }
 
 bool can_be_in_place(Operation operation) {
-  return operation != Operation::barrier && operation != Operation::broadcast &&
-         operation != Operation::scatter;
+  return operation != Operation::barrier && operation != Operation::broadcast;
 }
 
 // The choices that a case stands for, each a factor and a value.
@@ -39,9 +38,12 @@ enum class Factor : std::uint8_t {
   kind,
   uneven,
   place,
+  arena,
+  order,
 };
-constexpr std::string_view kFactors[] = {"way",   "ranks", "operation", "future", "element",
-                                         "count", "kind",  "uneven",    "place"};
+constexpr std::string_view kFactors[] = {"way",     "ranks", "operation", "future",
+                                         "element", "count", "kind",      "uneven",
+                                         "place",   "arena", "order"};
 constexpr std::uint32_t kValues = 16;  // At most so many of each.
 constexpr std::uint32_t kChoices = kValues * std::size(kFactors);
 
@@ -65,7 +67,9 @@ Choices choices_of(const Drawn& drawn, Way way, Rank ranks) {
   if (one.operation == Operation::barrier) return all;
   add(Factor::element, one.element);
   add(Factor::count, drawn.count);
+  add(Factor::arena, one.is_in_arena);
   if (reduces(one.operation)) add(Factor::kind, one.kind);
+  if (reduces(one.operation) && one.kind == Kind::user) add(Factor::order, one.is_ordered);
   if (has_counts(one.operation)) add(Factor::uneven, one.is_uneven);
   if (can_be_in_place(one.operation)) add(Factor::place, one.is_in_place);
   return all;

@@ -3,10 +3,12 @@
 // The hosts are network namespaces. Shared memory finds its peers by names that
 // belong to a namespace, so that none is found across.
 
+#include <algorithm>
 #include <csignal>
 
 #include <gtest/gtest.h>
 
+#include "muster/msg/proxy.h"
 #include "tests/collectives/adders.h"
 #include "tests/collectives/cases.h"
 #include "tests/collectives/two_spaces.h"
@@ -147,6 +149,109 @@ TEST_P(DeathOnTwoHosts, IsToldToAllWhoGoOnWithoutIt) {
   }
   for (Rank rank = 0; rank < 5; ++rank) {
     if (rank != victim) ranks.finish(rank);
+  }
+}
+
+// A leader of one host, then that of the other.
+TEST_F(TwoHosts, AnElasticOneGoesOnWithoutItsLeaders) {
+  CrowdOptions options = crowd_over(spaces, 5);
+  options.count = 60000;
+  options.manner = "elastic";
+  options.report_after = {20, 5, 0, 0, 0};
+  Crowd ranks(options);
+  for (const Rank victim : {1U, 0U}) {
+    ranks.await_report(victim);
+    ranks[victim].signal(SIGKILL);
+  }
+  for (const Rank rank : {2U, 3U, 4U}) EXPECT_EQ(ranks.line(rank), "done");
+  for (const Rank rank : {2U, 3U, 4U}) ranks.finish(rank);
+}
+
+TEST_F(TwoHosts, AStoppedLeaderIsNotTakenForLost) {
+  CrowdOptions options = crowd_over(spaces, 5);
+  options.count = 60000;
+  options.manner = "watchful";
+  options.report_after = {0, 3, 0, 0, 0};
+  Crowd ranks(options);
+  ranks.await_report(1);
+  ranks[1].stop();
+  ranks.await_stuck(0);
+  ranks[1].signal(SIGCONT);
+  ranks[2].signal(SIGKILL);
+  for (const Rank rank : {0U, 1U, 3U, 4U}) {
+    EXPECT_NE(ranks.line(rank).find("rank 2"), std::string::npos);
+  }
+  for (const Rank rank : {0U, 1U, 3U, 4U}) EXPECT_EQ(ranks.line(rank), "left 4 done");
+  for (const Rank rank : {0U, 1U, 3U, 4U}) ranks.finish(rank);
+}
+
+// Across hosts within the time after which silence is loss: nobody says that it has stopped.
+TEST_F(TwoHosts, ALeaderThatStaysStoppedIsLostToAllOthers) {
+  CrowdOptions options = crowd_over(spaces, 5);
+  options.count = 60000;
+  options.report_after = {0, 3, 0, 0, 0};
+  Crowd ranks(options);
+  ranks.await_report(1);
+  ranks[1].stop();
+  const TimePoint stopped = system_clock().now();
+  for (const Rank rank : {0U, 2U, 3U, 4U}) {
+    EXPECT_NE(ranks.line(rank).find("rank 1"), std::string::npos);
+  }
+  EXPECT_LT(system_clock().now() - stopped, 15s);
+  for (const Rank rank : {0U, 2U, 3U, 4U}) EXPECT_EQ(ranks.line(rank), "left 4 done");
+  for (const Rank rank : {0U, 2U, 3U, 4U}) ranks.finish(rank);
+  ranks[1].signal(SIGCONT);
+  EXPECT_NE(ranks.line(1).find("unavailable"), std::string::npos);
+}
+
+// folder, namespace, address, size, rank
+MUSTER_ROLE(component) {
+  const std::vector<std::string>& given = parent.arguments;
+  enter_space(given[1]);
+  const Rig rig(given[0], "hosts", given[2]);
+  msg::ProxyOptions options;
+  options.group = "learners";
+  options.type = "learner";
+  options.name = "learner_" + given[4];
+  options.registry = rig.registry.get();
+  for (const auto& driver : rig.drivers) options.drivers.push_back(driver.get());
+  options.token = rig.options(1, 0).token;
+  options.listen = rig.listen;
+  const auto proxy = msg::Proxy::join(*rig.loop, options, 60s);
+  if (!proxy) return 3;
+  const auto size = static_cast<Rank>(std::stoul(given[3]));
+  auto all = Communicator::over_type(**proxy, "all", "learner", size, {}, 60s);
+  if (!all) {
+    parent.pipe.write_line(all.error().describe());
+    return 4;
+  }
+  std::vector<float> sum(100000, static_cast<float>((*all)->rank() + 1));
+  const auto done = (*all)->all_reduce(sum, sum, Reduction::sum);
+  const auto wanted = static_cast<float>(size * (size + 1) / 2);
+  parent.pipe.write_line(!done ? done.error().describe()
+                         : std::ranges::count(sum, wanted) == std::ssize(sum) ? "right"
+                                                                              : "wrong");
+  return parent.pipe.read_line() ? 0 : 5;
+}
+
+TEST_F(TwoHosts, ComponentsOfBothMakeACommunicatorFromTheirProxies) {
+  constexpr Rank kSize = 4;
+  const registries::embedded::TestFolder folder;
+  std::vector<std::unique_ptr<ChildProcess>> ranks;
+  for (Rank rank = 0; rank < kSize; ++rank) {
+    auto child = ChildProcess::start(
+        "component", {folder.path(), spaces.name(host_of(rank)), TwoSpaces::address(host_of(rank)),
+                      std::to_string(kSize), std::to_string(rank)});
+    ASSERT_TRUE(child);
+    ranks.push_back(*std::move(child));
+  }
+  for (const auto& rank : ranks) {
+    const auto line = rank->pipe().read_line();
+    EXPECT_EQ(line ? *line : line.error().describe(), "right");
+  }
+  for (const auto& rank : ranks) {
+    rank->pipe().write_line("go");
+    EXPECT_EQ(*rank->wait(), 0);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 using Kind = Reduction::Kind;
 
 // Beyond the segments and the windows, too: for one type, as it takes long.
-constexpr std::uint64_t kLarge[] = {131073, 262145, 1100000};
+constexpr std::uint64_t kLarge[] = {131073, 262145, 1100000, 2097153};
 
 std::vector<Case> cases_of(Operation operation, Element element, Kind kind, Rank ranks) {
   std::vector<std::uint64_t> counts(std::begin(kCounts), std::end(kCounts));
@@ -32,6 +32,8 @@ std::vector<Case> cases_of(Operation operation, Element element, Kind kind, Rank
       one.root = static_cast<Rank>(count % ranks);
       one.is_in_place = count % 2 == 1;
       one.is_future = count % 5 == 2;
+      one.is_in_arena = count % 3 == 1;
+      one.is_ordered = kind == Kind::user && count % 4 != 1;
       set_counts(one, ranks, count);
       all.push_back(one);
     }
@@ -45,10 +47,9 @@ std::vector<Case> all_cases(Rank ranks) {
     const bool reduces = operation == Operation::reduce || operation == Operation::all_reduce ||
                          operation == Operation::reduce_scatter;
     for (const Element element : kElements) {
-      const bool is_half = element == Element::f16 || element == Element::bf16;
       for (const Kind kind : {Kind::sum, Kind::product, Kind::min, Kind::max, Kind::mean,
                               Kind::logical_and, Kind::logical_or, Kind::user}) {
-        if (kind != Kind::sum && (!reduces || (kind == Kind::user && is_half))) continue;
+        if (kind != Kind::sum && !reduces) continue;
         std::ranges::move(cases_of(operation, element, kind, ranks), std::back_inserter(all));
       }
     }

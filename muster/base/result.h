@@ -15,7 +15,8 @@ namespace muster {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}
+  Result(const T& value) : value_(value) {}
+  Result(T&& value) : value_(std::move(value)) {}
   Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
   Result(Result&&) noexcept = default;
   Result& operator=(Result&&) noexcept = default;

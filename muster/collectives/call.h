@@ -44,29 +44,33 @@ struct Call {
   std::uint64_t input_bytes(Rank ranks, Rank rank) const;
 };
 
-// Each says Code::invalid, and why, for what cannot be called so.
+// Who calls, of how many.
 struct Where {
   Rank ranks;
   Rank rank;
 };
 Call make_barrier();
-Result<Call> make_broadcast(Where where, Output data, Rank root);
-Result<Call> make_scatter(Where where, Input all, Output mine, Rank root);
-Result<Call> make_gather(Where where, Input mine, Output all, Rank root);
-Result<Call> make_reduce(Where where, Input mine, Output result, const Reduction& reduction,
-                         Rank root);
-Result<Call> make_all_reduce(Where where, Input mine, Output result, const Reduction& reduction);
-Result<Call> make_all_gather(Where where, Input mine, Output all);
-Result<Call> make_reduce_scatter(Where where, Input all, Output mine, const Reduction& reduction);
-Result<Call> make_all_to_all(Where where, Input send, Output receive);
+
+// Each makes a call of `call`, which is new. Code::invalid, and why, for what cannot be called so.
+Status make_broadcast(Call& call, Where where, Output data, Rank root);
+Status make_scatter(Call& call, Where where, Input all, Output mine, Rank root);
+Status make_gather(Call& call, Where where, Input mine, Output all, Rank root);
+Status make_reduce(Call& call, Where where, Input mine, Output result, const Reduction& reduction,
+                   Rank root);
+Status make_all_reduce(Call& call, Where where, Input mine, Output result,
+                       const Reduction& reduction);
+Status make_all_gather(Call& call, Where where, Input mine, Output all);
+Status make_reduce_scatter(Call& call, Where where, Input all, Output mine,
+                           const Reduction& reduction);
+Status make_all_to_all(Call& call, Where where, Input send, Output receive);
 
 using CountSpan = std::span<const std::uint64_t>;
-Result<Call> make_scatter_v(Where where, Input all, CountSpan counts, Output mine, Rank root);
-Result<Call> make_gather_v(Where where, Input mine, Output all, CountSpan counts, Rank root);
-Result<Call> make_all_gather_v(Where where, Input mine, Output all, CountSpan counts);
-Result<Call> make_reduce_scatter_v(Where where, Input all, CountSpan counts, Output mine,
-                                   const Reduction& reduction);
-Result<Call> make_all_to_all_v(Where where, Input send, CountSpan send_counts, Output receive,
-                               CountSpan receive_counts);
+Status make_scatter_v(Call& call, Where where, Input all, CountSpan counts, Output mine, Rank root);
+Status make_gather_v(Call& call, Where where, Input mine, Output all, CountSpan counts, Rank root);
+Status make_all_gather_v(Call& call, Where where, Input mine, Output all, CountSpan counts);
+Status make_reduce_scatter_v(Call& call, Where where, Input all, CountSpan counts, Output mine,
+                             const Reduction& reduction);
+Status make_all_to_all_v(Call& call, Where where, Input send, CountSpan send_counts, Output receive,
+                         CountSpan receive_counts);
 
 }  // namespace muster::collectives::internal

@@ -31,44 +31,53 @@ std::vector<Rank> Communicator::lost() const { return core_->lost(); }
 std::vector<Rank> Communicator::waiting_for() const { return core_->waiting_for(); }
 std::uint64_t Communicator::completed() const { return core_->completed(); }
 
-Result<Outcome> Communicator::barrier() { return core_->run(internal::make_barrier()); }
-loop::Future<Outcome> Communicator::ibarrier() { return core_->start(internal::make_barrier()); }
+Result<Outcome> Communicator::barrier() { return core_->run(internal::make_barrier(), ok()); }
+loop::Future<Outcome> Communicator::ibarrier() {
+  return core_->start(internal::make_barrier(), ok());
+}
 
-loop::Future<Outcome> Communicator::irefuse(Error why) { return core_->start(std::move(why)); }
+loop::Future<Outcome> Communicator::irefuse(Error why) {
+  return core_->start(internal::Call(), std::move(why));
+}
 
 // Each operation twice: to be waited for, and not.
 #define MUSTER_OPERATION(name, parameters, arguments)      \
   Result<Outcome> Communicator::name parameters {          \
     const internal::Where where = core_->where();          \
-    return core_->run(internal::make_##name arguments);    \
+    internal::Call call;                                   \
+    const Status made = internal::make_##name arguments;   \
+    return core_->run(call, made);                         \
   }                                                        \
   loop::Future<Outcome> Communicator::i##name parameters { \
     const internal::Where where = core_->where();          \
-    return core_->start(internal::make_##name arguments);  \
+    internal::Call call;                                   \
+    Status made = internal::make_##name arguments;         \
+    return core_->start(std::move(call), std::move(made)); \
   }
 
-MUSTER_OPERATION(broadcast, (Output data, Rank root), (where, data, root))
-MUSTER_OPERATION(scatter, (Input all, Output mine, Rank root), (where, all, mine, root))
-MUSTER_OPERATION(gather, (Input mine, Output all, Rank root), (where, mine, all, root))
+MUSTER_OPERATION(broadcast, (Output data, Rank root), (call, where, data, root))
+MUSTER_OPERATION(scatter, (Input all, Output mine, Rank root), (call, where, all, mine, root))
+MUSTER_OPERATION(gather, (Input mine, Output all, Rank root), (call, where, mine, all, root))
 MUSTER_OPERATION(reduce, (Input mine, Output result, const Reduction& reduction, Rank root),
-                 (where, mine, result, reduction, root))
+                 (call, where, mine, result, reduction, root))
 MUSTER_OPERATION(all_reduce, (Input mine, Output result, const Reduction& reduction),
-                 (where, mine, result, reduction))
-MUSTER_OPERATION(all_gather, (Input mine, Output all), (where, mine, all))
+                 (call, where, mine, result, reduction))
+MUSTER_OPERATION(all_gather, (Input mine, Output all), (call, where, mine, all))
 MUSTER_OPERATION(reduce_scatter, (Input all, Output mine, const Reduction& reduction),
-                 (where, all, mine, reduction))
-MUSTER_OPERATION(all_to_all, (Input send, Output receive), (where, send, receive))
+                 (call, where, all, mine, reduction))
+MUSTER_OPERATION(all_to_all, (Input send, Output receive), (call, where, send, receive))
 MUSTER_OPERATION(scatter_v, (Input all, Counts counts, Output mine, Rank root),
-                 (where, all, counts, mine, root))
+                 (call, where, all, counts, mine, root))
 MUSTER_OPERATION(gather_v, (Input mine, Output all, Counts counts, Rank root),
-                 (where, mine, all, counts, root))
-MUSTER_OPERATION(all_gather_v, (Input mine, Output all, Counts counts), (where, mine, all, counts))
+                 (call, where, mine, all, counts, root))
+MUSTER_OPERATION(all_gather_v, (Input mine, Output all, Counts counts),
+                 (call, where, mine, all, counts))
 MUSTER_OPERATION(reduce_scatter_v,
                  (Input all, Counts counts, Output mine, const Reduction& reduction),
-                 (where, all, counts, mine, reduction))
+                 (call, where, all, counts, mine, reduction))
 MUSTER_OPERATION(all_to_all_v,
                  (Input send, Counts send_counts, Output receive, Counts receive_counts),
-                 (where, send, send_counts, receive, receive_counts))
+                 (call, where, send, send_counts, receive, receive_counts))
 #undef MUSTER_OPERATION
 
 Result<Buffer> Communicator::share(Buffer mine, Rank root) {

@@ -89,13 +89,13 @@ void CommunicatorCore::leave() {
   if (has_worker_.load(std::memory_order_acquire)) worker_->look();
 }
 
-Result<Outcome> CommunicatorCore::run(Result<Call> call) {
-  return inside([&] { return do_or_refuse(call); });
+Result<Outcome> CommunicatorCore::run(const Call& call, const Status& made) {
+  return inside([&] { return do_or_refuse(call, made); });
 }
 
-Result<Outcome> CommunicatorCore::do_or_refuse(const Result<Call>& call) {
-  if (!call) return refuse(call.error());
-  return do_call(*call);
+Result<Outcome> CommunicatorCore::do_or_refuse(const Call& call, const Status& made) {
+  if (!made) return refuse(made.error());
+  return do_call(call);
 }
 
 Error CommunicatorCore::refuse(const Error& why) {
@@ -104,7 +104,7 @@ Error CommunicatorCore::refuse(const Error& why) {
   return why;
 }
 
-loop::Future<Outcome> CommunicatorCore::start(Result<Call> call) {
+loop::Future<Outcome> CommunicatorCore::start(Call call, Status made) {
   auto promise = std::make_shared<loop::Promise<Outcome>>(fabric_->loop());
   loop::Future<Outcome> future = promise->future();
   try {
@@ -117,14 +117,14 @@ loop::Future<Outcome> CommunicatorCore::start(Result<Call> call) {
   const Turnstile::Ticket ticket = turnstile_.take();
   // The caller is about to sleep. Ranks have found a processor each by what their own threads
   // did; who is woken elsewhere shares one with another rank, and its numbers lie elsewhere.
-  const bool is_large = call && call->count * size_of(call->element) >= kWorthMoving;
+  const bool is_large = made && call.count * size_of(call.element) >= kWorthMoving;
   const int place = is_awaited && is_large ? sched_getcpu() : -1;
-  worker().give(ticket, [this, promise, call = std::move(call), place] {
+  worker().give(ticket, [this, promise, call = std::move(call), made = std::move(made), place] {
     move_to(place);
     if (is_closing_) {
       promise->set(Error(Code::cancelled, "the communicator was closed on this rank"));
     } else {
-      promise->set(do_or_refuse(call));
+      promise->set(do_or_refuse(call, made));
     }
   });
   return future;

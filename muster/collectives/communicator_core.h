@@ -42,9 +42,10 @@ class CommunicatorCore {
   Result<std::pair<std::shared_ptr<Crew>, Rank>> find(Rank rank) const;
   std::vector<Rank> waiting_for() const;
 
-  // A call that cannot be made fails here when its turn has come, and the others are told.
-  Result<Outcome> run(Result<Call> call);
-  loop::Future<Outcome> start(Result<Call> call);
+  // A call that cannot be made, as `made` tells, fails here when its turn has come, and the others
+  // are told.
+  Result<Outcome> run(const Call& call, const Status& made);
+  loop::Future<Outcome> start(Call call, Status made);
   // Runs `body` when its turn has come.
   template <class Body>
   auto inside(Body body) {
@@ -106,7 +107,7 @@ class CommunicatorCore {
     ~Visit() { core.leave(); }
   };
 
-  Result<Outcome> do_or_refuse(const Result<Call>& call);
+  Result<Outcome> do_or_refuse(const Call& call, const Status& made);
   Result<Outcome> do_call(const Call& call);
   Result<Outcome> do_elastic(const Call& call);
   // Elastic (elastic.cpp).

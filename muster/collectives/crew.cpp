@@ -69,21 +69,30 @@ void Crew::begin_messages() {
 }
 
 Result<Slot*> Crew::slot() {
-  if (number_ > kSlots && floor_ < number_ - kSlots) {
-    const std::uint64_t wanted = number_ - kSlots;
-    for (Rank peer = 0; peer < size(); ++peer) {
-      const Desk* const desk = peers_[peer].desk;
-      if (desk == nullptr) continue;
-      MUSTER_TRY_OK(await(peer, desk->progress, progress_of(wanted, kLastPhase)));
-    }
-    floor_ = wanted;
-  }
+  if (floor_ + kSlots < number_) MUSTER_TRY_OK(raise_floor(number_ - kSlots));
   Slot& slot = desk_->slots[Slot::index(number_)];
   // Who looks at what was there before sees that it is gone.
   slot.number.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   slot.what = what_;
   return &slot;
+}
+
+// All ranks of this host have ended operation `wanted`.
+Status Crew::raise_floor(std::uint64_t wanted) {
+  std::uint64_t floor = UINT64_MAX;
+  for (Rank peer = 0; peer < size(); ++peer) {
+    const Desk* const desk = peers_[peer].desk;
+    if (desk == nullptr) continue;
+    // Who shows what it brought to an operation has ended those before: there is no need to look
+    // at its progress, which it would have to fetch back before it writes it again.
+    if (peers_[peer].seen <= wanted) {
+      MUSTER_TRY_OK(await(peer, desk->progress, progress_of(wanted, kLastPhase)));
+    }
+    floor = std::min(floor, std::max(wanted + 1, peers_[peer].seen) - 1);
+  }
+  floor_ = floor;
+  return ok();
 }
 
 void Crew::post() {
@@ -139,11 +148,11 @@ Status Crew::check_unspoilt() {
   // What was read is plain memory, so that no load of ours orders it. TSan does not
   // model the fence, nor does it see the memory, which other processes write.
   std::atomic_thread_fence(std::memory_order_acquire);
-  for (Rank peer = 0; peer < size(); ++peer) {
-    const Desk* const desk = peers_[peer].desk;
-    if (desk == nullptr) continue;
+  for (const Desk* const desk : other_desks_) {
     const std::uint64_t aborted = desk->aborted.load(std::memory_order_acquire);
     if (aborted == 0 || aborted > number_) continue;  // A later one is no matter of this.
+    Rank peer = 0;
+    while (peers_[peer].desk != desk) ++peer;
     return await_trouble(fmt::format("rank {} gave the operation up", called(peer)));
   }
   return ok();

@@ -226,6 +226,7 @@ class Crew {
 
   void count(const Description& what);
   Status check_unseen(Rank peer);
+  Status raise_floor(std::uint64_t wanted);
 
   // Waiting (crew_wait.cpp).
   // A word of `peer`'s.
@@ -307,6 +308,7 @@ class Crew {
   Buffer desk_memory_;
   Desk* desk_ = nullptr;  // Null: no rank of this host but this.
   WritableBuffer window_;
+  std::vector<const Desk*> other_desks_;  // Of this host.
   Hosts hosts_;
   std::vector<std::int64_t> pids_;
   bool is_one_host_ = false;

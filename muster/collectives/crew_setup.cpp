@@ -241,6 +241,7 @@ Status Crew::read_readies() {
     }
     pids_[peer] = seats_[peer]->hello->process.pid;
     peers_[peer].desk = reinterpret_cast<const Desk*>(desk.data());
+    other_desks_.push_back(peers_[peer].desk);
     peers_[peer].held_desk = std::move(desk);
   }
   return ok();

@@ -101,12 +101,8 @@ Status Crew::sleep_on(Rank peer, const Word& word, std::uint64_t wanted) {
 
 // Of those who read `word` of ours, wakes who sleeps.
 void Crew::wake_readers(const Word& word) {
-  for (Rank peer = 0; peer < size(); ++peer) {
-    const Desk* const desk = peers_[peer].desk;
-    if (desk != nullptr && desk->is_asleep.load(std::memory_order_seq_cst) != 0) {
-      wake_all(word);
-      return;
-    }
+  for (const Desk* const desk : other_desks_) {
+    if (desk->is_asleep.load(std::memory_order_seq_cst) != 0) return wake_all(word);
   }
 }
 

@@ -123,7 +123,10 @@ void combine(const Reduction& reduction, Element element, std::span<const std::b
 void combine_all(const Reduction& reduction, Element element,
                  std::span<const std::byte* const> sources, std::byte* to, std::size_t count,
                  std::size_t contributors, Stores stores) {
-  if (!reduction.has_finish()) return combine(reduction, element, sources, to, count, stores);
+  const bool is_folded = reduction.kind() != Reduction::Kind::user && sources.size() > 1;
+  if (!is_folded && !reduction.has_finish()) {
+    return combine(reduction, element, sources, to, count, stores);
+  }
   const auto kind = static_cast<std::size_t>(reduction.kind());
   const Fold with = table().fold[kind][static_cast<std::size_t>(element)];
   fold(with, size_of(element), sources, to, count, contributors, stores);

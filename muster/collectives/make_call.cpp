@@ -12,42 +12,44 @@
 namespace muster::collectives::internal {
 namespace {
 
-Call call_of(Operation operation, Element element, std::uint64_t count, Rank root = 0) {
-  Call call;
+void begin(Call& call, Operation operation, Element element, std::uint64_t count, Rank root = 0) {
   call.operation = operation;
   call.deed = deed_of(operation);
   call.element = element;
   call.count = count;
   call.root = root;
-  return call;
 }
 
 const std::byte* bytes_of(const Input& input) { return static_cast<const std::byte*>(input.data); }
 std::byte* bytes_of(const Output& output) { return static_cast<std::byte*>(output.data); }
 
-Error wrong(Operation operation, const std::string& why) {
-  return Error(Code::invalid, why).during(name(operation));
+// Out of the way of calls that are right.
+template <class... Args>
+[[gnu::cold, gnu::noinline]] Error wrong(Operation operation, fmt::format_string<Args...> text,
+                                         Args... args) {
+  return Error(Code::invalid, fmt::vformat(text, fmt::make_format_args(args...)))
+      .during(name(operation));
 }
 
 Status check_root(Operation operation, Where where, Rank root) {
   if (root < where.ranks) return ok();
-  return wrong(operation, fmt::format("there is no rank {} to be the root", root));
+  return wrong(operation, "there is no rank {} to be the root", root);
 }
 
 Status check_element(Operation operation, Element one, Element other) {
   if (one == other) return ok();
-  return wrong(operation, fmt::format("input of {} and result of {}", name(one), name(other)));
+  return wrong(operation, "input of {} and result of {}", name(one), name(other));
 }
 
 Status check_count(Operation operation, std::string_view what, std::uint64_t has,
                    std::uint64_t wants) {
   if (has == wants) return ok();
-  return wrong(operation, fmt::format("{} has {} elements and must have {}", what, has, wants));
+  return wrong(operation, "{} has {} elements and must have {}", what, has, wants);
 }
 
 Status check_memory(Operation operation, const void* data, std::uint64_t count) {
   if (data != nullptr || count == 0) return ok();
-  return wrong(operation, fmt::format("{} elements at no address", count));
+  return wrong(operation, "{} elements at no address", count);
 }
 
 Status check_reduction(Operation operation, const Reduction& reduction) {
@@ -57,7 +59,7 @@ Status check_reduction(Operation operation, const Reduction& reduction) {
 
 Status check_counts(Operation operation, Where where, CountSpan counts) {
   if (counts.size() == where.ranks) return ok();
-  return wrong(operation, fmt::format("{} counts for {} ranks", counts.size(), where.ranks));
+  return wrong(operation, "{} counts for {} ranks", counts.size(), where.ranks);
 }
 
 std::uint64_t sum(CountSpan counts) {
@@ -76,20 +78,18 @@ bool is_known_place(const Call& call, Where where) {
   }
 }
 
-// The same call, unless its input of so many elements and its result overlap otherwise.
-Result<Call> if_apart(Call call, Where where, std::uint64_t inputs, std::uint64_t results) {
+// An error if its input of so many elements and its result overlap otherwise.
+Status check_apart(const Call& call, Where where, std::uint64_t inputs, std::uint64_t results) {
   const std::less<const std::byte*> is_before;
   const bool is_apart = inputs == 0 || results == 0 ||
                         !is_before(call.input, call.result + results * size_of(call.element)) ||
                         !is_before(call.result, call.input + inputs * size_of(call.element));
-  if (is_apart || is_known_place(call, where)) return call;
+  if (is_apart || is_known_place(call, where)) return ok();
   const bool has_blocks = call.operation != Operation::reduce &&
                           call.operation != Operation::all_reduce &&
                           call.operation != Operation::all_to_all;
-  return wrong(call.operation,
-               fmt::format("input and result overlap; they have to be apart, or {}",
-                           has_blocks ? "the smaller this rank's own block of the larger"
-                                      : "the same memory"));
+  return wrong(call.operation, "input and result overlap; they have to be apart, or {}",
+               has_blocks ? "the smaller this rank's own block of the larger" : "the same memory");
 }
 
 void set_counts(Call& call, CountSpan counts) {
@@ -101,128 +101,130 @@ void set_counts(Call& call, CountSpan counts) {
 
 Call make_barrier() { return {}; }
 
-Result<Call> make_broadcast(Where where, Output data, Rank root) {
+Status make_broadcast(Call& call, Where where, Output data, Rank root) {
   constexpr auto kWhat = Operation::broadcast;
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, data.data, data.count));
-  Call call = call_of(kWhat, data.element, data.count, root);
+  begin(call, kWhat, data.element, data.count, root);
   if (where.rank == root) {
     call.input = bytes_of(data);
   } else {
     call.result = bytes_of(data);
   }
-  return call;
+  return ok();
 }
 
-Result<Call> make_scatter(Where where, Input all, Output mine, Rank root) {
+Status make_scatter(Call& call, Where where, Input all, Output mine, Rank root) {
   constexpr auto kWhat = Operation::scatter;
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count, root);
+  begin(call, kWhat, mine.element, mine.count, root);
   call.result = bytes_of(mine);
-  if (where.rank != root) return call;
+  if (where.rank != root) return ok();
   MUSTER_TRY_OK(check_element(kWhat, all.element, mine.element));
   MUSTER_TRY_OK(check_count(kWhat, "the root's input", all.count, mine.count * where.ranks));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   call.input = bytes_of(all);
-  return if_apart(std::move(call), where, all.count, mine.count);
+  return check_apart(call, where, all.count, mine.count);
 }
 
-Result<Call> make_gather(Where where, Input mine, Output all, Rank root) {
+Status make_gather(Call& call, Where where, Input mine, Output all, Rank root) {
   constexpr auto kWhat = Operation::gather;
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count, root);
+  begin(call, kWhat, mine.element, mine.count, root);
   call.input = bytes_of(mine);
-  if (where.rank != root) return call;
+  if (where.rank != root) return ok();
   MUSTER_TRY_OK(check_element(kWhat, mine.element, all.element));
   MUSTER_TRY_OK(check_count(kWhat, "the root's result", all.count, mine.count * where.ranks));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   call.result = bytes_of(all);
-  return if_apart(std::move(call), where, mine.count, all.count);
+  return check_apart(call, where, mine.count, all.count);
 }
 
-Result<Call> make_reduce(Where where, Input mine, Output result, const Reduction& reduction,
-                         Rank root) {
+Status make_reduce(Call& call, Where where, Input mine, Output result, const Reduction& reduction,
+                   Rank root) {
   constexpr auto kWhat = Operation::reduce;
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count, root);
+  begin(call, kWhat, mine.element, mine.count, root);
   MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(mine);
-  if (where.rank != root) return call;
+  if (where.rank != root) return ok();
   MUSTER_TRY_OK(check_element(kWhat, mine.element, result.element));
   MUSTER_TRY_OK(check_count(kWhat, "the root's result", result.count, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, result.data, result.count));
   call.result = bytes_of(result);
-  return if_apart(std::move(call), where, mine.count, result.count);
+  return check_apart(call, where, mine.count, result.count);
 }
 
-Result<Call> make_all_reduce(Where where, Input mine, Output result, const Reduction& reduction) {
+Status make_all_reduce(Call& call, Where where, Input mine, Output result,
+                       const Reduction& reduction) {
   constexpr auto kWhat = Operation::all_reduce;
   MUSTER_TRY_OK(check_element(kWhat, mine.element, result.element));
   MUSTER_TRY_OK(check_count(kWhat, "the result", result.count, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, result.data, result.count));
-  Call call = call_of(kWhat, mine.element, mine.count);
+  begin(call, kWhat, mine.element, mine.count);
   MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(mine);
   call.result = bytes_of(result);
-  return if_apart(std::move(call), where, mine.count, result.count);
+  return check_apart(call, where, mine.count, result.count);
 }
 
-Result<Call> make_all_gather(Where where, Input mine, Output all) {
+Status make_all_gather(Call& call, Where where, Input mine, Output all) {
   constexpr auto kWhat = Operation::all_gather;
   MUSTER_TRY_OK(check_element(kWhat, mine.element, all.element));
   MUSTER_TRY_OK(check_count(kWhat, "the result", all.count, mine.count * where.ranks));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
-  Call call = call_of(kWhat, mine.element, mine.count);
+  begin(call, kWhat, mine.element, mine.count);
   call.input = bytes_of(mine);
   call.result = bytes_of(all);
-  return if_apart(std::move(call), where, mine.count, all.count);
+  return check_apart(call, where, mine.count, all.count);
 }
 
-Result<Call> make_reduce_scatter(Where where, Input all, Output mine, const Reduction& reduction) {
+Status make_reduce_scatter(Call& call, Where where, Input all, Output mine,
+                           const Reduction& reduction) {
   constexpr auto kWhat = Operation::reduce_scatter;
   MUSTER_TRY_OK(check_element(kWhat, all.element, mine.element));
   MUSTER_TRY_OK(check_count(kWhat, "the input", all.count, mine.count * where.ranks));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count);
+  begin(call, kWhat, mine.element, mine.count);
   MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(all);
   call.result = bytes_of(mine);
-  return if_apart(std::move(call), where, all.count, mine.count);
+  return check_apart(call, where, all.count, mine.count);
 }
 
-Result<Call> make_all_to_all(Where where, Input send, Output receive) {
+Status make_all_to_all(Call& call, Where where, Input send, Output receive) {
   constexpr auto kWhat = Operation::all_to_all;
   MUSTER_TRY_OK(check_element(kWhat, send.element, receive.element));
   MUSTER_TRY_OK(check_count(kWhat, "the result", receive.count, send.count));
   if (send.count % where.ranks != 0) {
-    return wrong(kWhat,
-                 fmt::format("{} elements do not make {} equal blocks", send.count, where.ranks));
+    return wrong(kWhat, "{} elements do not make {} equal blocks", send.count, where.ranks);
   }
   MUSTER_TRY_OK(check_memory(kWhat, send.data, send.count));
   MUSTER_TRY_OK(check_memory(kWhat, receive.data, receive.count));
-  Call call = call_of(kWhat, send.element, send.count / where.ranks);
+  begin(call, kWhat, send.element, send.count / where.ranks);
   call.input = bytes_of(send);
   call.result = bytes_of(receive);
-  return if_apart(std::move(call), where, send.count, receive.count);
+  return check_apart(call, where, send.count, receive.count);
 }
 
-Result<Call> make_scatter_v(Where where, Input all, CountSpan counts, Output mine, Rank root) {
+Status make_scatter_v(Call& call, Where where, Input all, CountSpan counts, Output mine,
+                      Rank root) {
   constexpr auto kWhat = Operation::scatter;
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count, root);
+  begin(call, kWhat, mine.element, mine.count, root);
   call.is_uneven = true;
   call.result = bytes_of(mine);
-  if (where.rank != root) return call;
+  if (where.rank != root) return ok();
   MUSTER_TRY_OK(check_element(kWhat, all.element, mine.element));
   MUSTER_TRY_OK(check_counts(kWhat, where, counts));
   MUSTER_TRY_OK(check_count(kWhat, "the root's input", all.count, sum(counts)));
@@ -230,17 +232,17 @@ Result<Call> make_scatter_v(Where where, Input all, CountSpan counts, Output min
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   set_counts(call, counts);
   call.input = bytes_of(all);
-  return if_apart(std::move(call), where, all.count, mine.count);
+  return check_apart(call, where, all.count, mine.count);
 }
 
-Result<Call> make_gather_v(Where where, Input mine, Output all, CountSpan counts, Rank root) {
+Status make_gather_v(Call& call, Where where, Input mine, Output all, CountSpan counts, Rank root) {
   constexpr auto kWhat = Operation::gather;
   MUSTER_TRY_OK(check_root(kWhat, where, root));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count, root);
+  begin(call, kWhat, mine.element, mine.count, root);
   call.is_uneven = true;
   call.input = bytes_of(mine);
-  if (where.rank != root) return call;
+  if (where.rank != root) return ok();
   MUSTER_TRY_OK(check_element(kWhat, mine.element, all.element));
   MUSTER_TRY_OK(check_counts(kWhat, where, counts));
   MUSTER_TRY_OK(check_count(kWhat, "the root's result", all.count, sum(counts)));
@@ -248,10 +250,10 @@ Result<Call> make_gather_v(Where where, Input mine, Output all, CountSpan counts
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   set_counts(call, counts);
   call.result = bytes_of(all);
-  return if_apart(std::move(call), where, mine.count, all.count);
+  return check_apart(call, where, mine.count, all.count);
 }
 
-Result<Call> make_all_gather_v(Where where, Input mine, Output all, CountSpan counts) {
+Status make_all_gather_v(Call& call, Where where, Input mine, Output all, CountSpan counts) {
   constexpr auto kWhat = Operation::all_gather;
   MUSTER_TRY_OK(check_element(kWhat, mine.element, all.element));
   MUSTER_TRY_OK(check_counts(kWhat, where, counts));
@@ -259,15 +261,15 @@ Result<Call> make_all_gather_v(Where where, Input mine, Output all, CountSpan co
   MUSTER_TRY_OK(check_count(kWhat, "the result", all.count, sum(counts)));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
-  Call call = call_of(kWhat, mine.element, mine.count);
+  begin(call, kWhat, mine.element, mine.count);
   set_counts(call, counts);
   call.input = bytes_of(mine);
   call.result = bytes_of(all);
-  return if_apart(std::move(call), where, mine.count, all.count);
+  return check_apart(call, where, mine.count, all.count);
 }
 
-Result<Call> make_reduce_scatter_v(Where where, Input all, CountSpan counts, Output mine,
-                                   const Reduction& reduction) {
+Status make_reduce_scatter_v(Call& call, Where where, Input all, CountSpan counts, Output mine,
+                             const Reduction& reduction) {
   constexpr auto kWhat = Operation::reduce_scatter;
   MUSTER_TRY_OK(check_element(kWhat, all.element, mine.element));
   MUSTER_TRY_OK(check_counts(kWhat, where, counts));
@@ -275,17 +277,17 @@ Result<Call> make_reduce_scatter_v(Where where, Input all, CountSpan counts, Out
   MUSTER_TRY_OK(check_count(kWhat, "the result", mine.count, counts[where.rank]));
   MUSTER_TRY_OK(check_memory(kWhat, all.data, all.count));
   MUSTER_TRY_OK(check_memory(kWhat, mine.data, mine.count));
-  Call call = call_of(kWhat, mine.element, mine.count);
+  begin(call, kWhat, mine.element, mine.count);
   set_counts(call, counts);
   MUSTER_TRY_OK(check_reduction(call.operation, reduction));
   call.reduction = reduction;
   call.input = bytes_of(all);
   call.result = bytes_of(mine);
-  return if_apart(std::move(call), where, all.count, mine.count);
+  return check_apart(call, where, all.count, mine.count);
 }
 
-Result<Call> make_all_to_all_v(Where where, Input send, CountSpan send_counts, Output receive,
-                               CountSpan receive_counts) {
+Status make_all_to_all_v(Call& call, Where where, Input send, CountSpan send_counts, Output receive,
+                         CountSpan receive_counts) {
   constexpr auto kWhat = Operation::all_to_all;
   MUSTER_TRY_OK(check_element(kWhat, send.element, receive.element));
   MUSTER_TRY_OK(check_counts(kWhat, where, send_counts));
@@ -294,12 +296,12 @@ Result<Call> make_all_to_all_v(Where where, Input send, CountSpan send_counts, O
   MUSTER_TRY_OK(check_count(kWhat, "the result", receive.count, sum(receive_counts)));
   MUSTER_TRY_OK(check_memory(kWhat, send.data, send.count));
   MUSTER_TRY_OK(check_memory(kWhat, receive.data, receive.count));
-  Call call = call_of(kWhat, send.element, 0);
+  begin(call, kWhat, send.element, 0);
   set_counts(call, send_counts);
   call.receives.assign(receive_counts.begin(), receive_counts.end());
   call.input = bytes_of(send);
   call.result = bytes_of(receive);
-  return if_apart(std::move(call), where, send.count, receive.count);
+  return check_apart(call, where, send.count, receive.count);
 }
 
 }  // namespace muster::collectives::internal

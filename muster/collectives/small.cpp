@@ -118,10 +118,10 @@ class Small {
 
   Status reduce(std::uint64_t offset, std::uint64_t count) {
     std::vector<const std::byte*>& sources = sources_of_thread();
-    sources.clear();
+    sources.resize(ranks_);
     for (Rank rank = 0; rank < ranks_; ++rank) {
       MUSTER_TRY(const std::byte* from, payload(rank));
-      sources.push_back(from + offset);
+      sources[rank] = from + offset;
     }
     if (count == 0) return ok();
     combine_all(call_.reduction, call_.element, sources, call_.result, count, ranks_);

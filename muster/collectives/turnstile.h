@@ -11,21 +11,23 @@ class Turnstile {
  public:
   using Ticket = std::uint64_t;
 
-  Ticket take() { return next_.fetch_add(1, std::memory_order_relaxed); }
+  Ticket take() { return next_.fetch_add(1, std::memory_order_seq_cst); }
   bool is_turn_of(Ticket ticket) const {
     return serving_.load(std::memory_order_acquire) == ticket;
   }
   void wait_for(Ticket ticket) const {
     for (;;) {
-      const Ticket serving = serving_.load(std::memory_order_acquire);
+      const Ticket serving = serving_.load(std::memory_order_seq_cst);
       if (serving == ticket) return;
       serving_.wait(serving, std::memory_order_acquire);
     }
   }
   // Whoever is inside leaves.
   void leave() {
-    serving_.fetch_add(1, std::memory_order_acq_rel);
-    serving_.notify_all();
+    const Ticket next = serving_.load(std::memory_order_relaxed) + 1;
+    serving_.store(next, std::memory_order_seq_cst);
+    // Who takes a ticket after this look finds that it is its turn.
+    if (next_.load(std::memory_order_seq_cst) != next) serving_.notify_all();
   }
 
  private:

@@ -163,6 +163,16 @@ Decision Agreement::choose() const {
   return made;
 }
 
+std::optional<Rank> Agreement::awaited() const {
+  if (stage_ == Stage::following) return coordinator();
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const Peer& peer = peers_[rank];
+    const bool has_answered = stage_ == Stage::asking ? peer.state.has_value() : peer.has_accepted;
+    if (rank != me_ && !peer.is_lost && !has_answered) return rank;
+  }
+  return std::nullopt;
+}
+
 void Agreement::decide_if_all_accepted() {
   if (stage_ != Stage::proposing || !has_quorum()) return;
   for (const Peer& peer : peers_) {

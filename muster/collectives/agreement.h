@@ -96,6 +96,8 @@ class Agreement {
   // Too few can be reached to decide; may change when a loss becomes certain.
   bool lacks_quorum() const { return !has_quorum(); }
   bool is_lost(Rank rank) const { return peers_[rank].is_lost; }
+  // One of those whose word is waited for.
+  std::optional<Rank> awaited() const;
 
  private:
   struct Peer {

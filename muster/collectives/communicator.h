@@ -186,7 +186,8 @@ class Communicator {
   // type, which is then dropped.
   Status receive(Output data, Rank from, std::uint32_t tag = 0, const msg::Wait& wait = {});
 
-  // ---- Others from this one. All members call them, as operations.
+  // ---- Others from this one. All members call them, as operations. Elastic: dup() and grow()
+  // go on without who is lost meanwhile; split() and share() end, and can be called again.
 
   // Members with the same colour, ranked by key, then by their rank here. Null
   // for a negative colour.
@@ -208,13 +209,14 @@ class Communicator {
   // Of a communicator that shrink() gave: does the operation that was
   // interrupted on this rank again, over the survivors, with the memory it was
   // called with. Code::invalid if none was, or its input is lost: it was in
-  // place, and Manners::keep_input was not set. A rank on which it had ended
-  // calls the operation itself.
+  // place, and Manners::keep_input was not set: then it fails on the others too.
+  // A rank on which it had ended calls the operation itself.
   Result<Outcome> repeat();
   // Takes in whoever asks to join() under this name with a rank from size() on,
   // until there are `size` members. Elastic: from the number of those who are
   // left on. All members call it; newcomers find themselves in the same
-  // communicator as those who get this one's result.
+  // communicator as those who get this one's result. If they have not come in time, this one
+  // goes on as before; where one rank alone cannot reach them, all shrink() it first.
   Result<std::unique_ptr<Communicator>> grow(Rank size, const msg::Wait& wait = {});
   // Ranks that are known to be lost, ascending.
   std::vector<Rank> lost() const;

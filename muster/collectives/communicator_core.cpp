@@ -195,8 +195,9 @@ Status CommunicatorCore::tell_counts(Call& call) {
   return crew_->fail(Error(
       Code::invalid,
       fmt::format("{}: rank {} has a block of {} elements, the root {} counts {}",
-                  name(call.operation), at, call.operation == Operation::scatter ? mine : told[at],
-                  call.root, call.operation == Operation::scatter ? told[at] : call.counts[at])));
+                  name(call.operation), crew_->called(at),
+                  call.operation == Operation::scatter ? mine : told[at], crew_->called(call.root),
+                  call.operation == Operation::scatter ? told[at] : call.counts[at])));
 }
 
 // all_to_all: everybody knows what goes from where to where.
@@ -214,9 +215,10 @@ Status CommunicatorCore::tell_counts_of_all(Call& call) {
     const std::uint64_t sends = call.table[static_cast<std::size_t>(from) * ranks + rank];
     if (sends == call.receives[from]) continue;
     return crew_->fail(
-        Error(Code::invalid, fmt::format("all_to_all: rank {} sends {} elements to rank {}, "
-                                         "which expects {}",
-                                         from, sends, rank, call.receives[from])));
+        Error(Code::invalid,
+              fmt::format("all_to_all: rank {} sends {} elements to rank {}, "
+                          "which expects {}",
+                          crew_->called(from), sends, crew_->called(rank), call.receives[from])));
   }
   return ok();
 }

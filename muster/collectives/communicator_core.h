@@ -62,6 +62,18 @@ class CommunicatorCore {
   // Inside only. Elastic: the crew is the one that was agreed upon last. Before all that is
   // no elastic operation itself.
   Status catch_up();
+  // Inside only. Makes a communicator, which all who are left get or none; elastic: again, as long
+  // as somebody is lost meanwhile.
+  template <class Body>
+  auto make_of_those_left(Body body) {
+    for (;;) {
+      if (const Status caught_up = catch_up(); !caught_up) {
+        return decltype(body())(caught_up.error());
+      }
+      auto made = body();
+      if (made || !may_recover(made.error())) return made;
+    }
+  }
   // Inside only. How far it has come, as agreements count it.
   Position position() const {
     const std::uint64_t at = manners_.elastic ? settled_ : completed();
@@ -79,7 +91,9 @@ class CommunicatorCore {
                                          const msg::Wait& wait);
   // The crew that was agreed upon. There is no other: after Code::timeout the
   // next call waits for the same.
-  Result<std::shared_ptr<Crew>> crew_of(const Decision& decision, const msg::Wait& wait);
+  // `called`: how the caller counts them, if otherwise.
+  Result<std::shared_ptr<Crew>> crew_of(const Decision& decision, const msg::Wait& wait,
+                                        const std::vector<Rank>& called = {});
 
   // Newcomers.
   void find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
@@ -89,7 +103,7 @@ class CommunicatorCore {
   std::vector<Rank> lost() const;
 
   // Takes over what was interrupted in the one that this one came from.
-  void inherit(CommunicatorCore& old, const std::vector<Rank>& survivors);
+  void inherit(CommunicatorCore& old, const Decision& decision);
   // Inside only.
   Result<Outcome> repeat_interrupted();
 
@@ -114,6 +128,7 @@ class CommunicatorCore {
   Result<Outcome> elastic_rounds(const Call& call);
   Status elastic_round(const Call& call, bool& is_prepared);
   Status recover(bool is_prepared, bool& is_committed);
+  bool may_recover(const Error& why) const;
   Status follow_decision();
   void count_settled();
   Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);

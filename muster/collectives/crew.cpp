@@ -46,6 +46,7 @@ void Crew::count(const Description& what) {
   what_ = what;
   ++number_;
   whats_[Slot::index(number_)] = what;
+  history_ = extended(history_, what);
   sent_.clear();
   has_complained_ = false;
   slow_since_ = {};
@@ -57,6 +58,7 @@ void Crew::begin_messages() {
   const loop::Turn turn(loop_);
   current_ = what_;
   current_number_ = number_;
+  current_history_ = static_cast<std::uint32_t>(history_);
   count_messages_anew();
   for (Rank peer = 0; peer < size(); ++peer) {
     const auto& in = peers_[peer].operations.in;
@@ -75,6 +77,7 @@ Result<Slot*> Crew::slot() {
   slot.number.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   slot.what = what_;
+  slot.history = history_;
   return &slot;
 }
 
@@ -109,25 +112,26 @@ Result<const Slot*> Crew::peer_slot(Rank peer) {
   const std::uint64_t number = slot.number.load(std::memory_order_acquire);
   const Description theirs = slot.what;
   if (theirs != what_ || number != number_) return mismatch(peer, theirs, number);
-  if (peers_[peer].seen + 1 != number_) MUSTER_TRY_OK(check_unseen(peer));
+  if (slot.history != history_) return mismatch_before(peer);
   peers_[peer].seen = number_;
   return &slot;
 }
 
 // Ranks that all take themselves for the root look at nobody's slot, and nor do those who
-// send to each other's. What they called is still there when they come to look.
-Status Crew::check_unseen(Rank peer) {
+// send to each other's. What they have called tells them apart when one looks.
+Error Crew::mismatch_before(Rank peer) const {
   const std::uint64_t first = number_ < kSlots ? 1 : number_ - kSlots + 1;
-  for (std::uint64_t k = std::max(peers_[peer].seen + 1, first); k < number_; ++k) {
-    const Description& own = whats_[Slot::index(k)];
+  for (std::uint64_t k = first; k < number_ && peers_[peer].desk != nullptr; ++k) {
     const Slot& other = peers_[peer].desk->slots[Slot::index(k)];
     if (other.number.load(std::memory_order_acquire) != k) continue;
     const Description theirs = other.what;
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (other.number.load(std::memory_order_relaxed) != k || theirs == own) continue;
-    return late_mismatch(peer, theirs, k);
+    const bool is_whole = other.number.load(std::memory_order_relaxed) == k;
+    if (is_whole && theirs != whats_[Slot::index(k)]) return late_mismatch(peer, theirs, k);
   }
-  return ok();
+  return {Code::invalid, fmt::format("rank {} and rank {} have called something else before {}, "
+                                     "as one of {} operations",
+                                     called(peer), called(rank_), describe(what_), number_ - 1)};
 }
 
 void Crew::publish(std::uint32_t phase) {

@@ -48,7 +48,8 @@ class Crew {
   // that have not come, it can be called again.
   Status await_ready(const msg::Wait& wait);
   // The same for ranks that do not all come, or all know that they do not. Of the members of
-  // `parent` each comes unless its call has failed, and it says that it has: then it fails here.
+  // `parent` each comes unless its call has failed, and it says that it has, there or here: then it
+  // fails here.
   // Somebody's loss is no reason not to wait for the others, who may have begun.
   Status await_members(const Crew& parent, const msg::Wait& wait);
   // For a newcomer: those who have called grow() come, or leave.
@@ -90,6 +91,8 @@ class Crew {
   void refuse(const Error& why);
   // Under the baton. Another rank's call was refused that this one is about to make.
   bool has_refusal_ahead() const;
+  // Under the baton. `rank` has begun the operation that this one is about to.
+  bool is_ahead(Rank rank) const;
   // The slot for this operation, once it is free to be written.
   Result<Slot*> slot();
   // Shows the slot.
@@ -126,6 +129,8 @@ class Crew {
   // A send was of a copy: nobody has to wait for it.
   void note_copied(Rank to) { sent_.push_back({nullptr, to}); }
   bool has_unsettled(std::size_t but = 0) const;
+  // A rank that has not let go of what was sent to it.
+  std::optional<Rank> holder() const;
   // What came for this operation before it had begun may come now: its places are known.
   void resume_messages();
   // Lets messages under way go on, without waiting.
@@ -225,7 +230,7 @@ class Crew {
   std::vector<Rank> called(std::vector<Rank> ranks) const;
 
   void count(const Description& what);
-  Status check_unseen(Rank peer);
+  Error mismatch_before(Rank peer) const;
   Status raise_floor(std::uint64_t wanted);
 
   // Waiting (crew_wait.cpp).
@@ -238,9 +243,11 @@ class Crew {
   bool has_left(Rank peer) const {
     return peers_[peer].left_after.load(std::memory_order_acquire) != UINT64_MAX;
   }
-  Status check_time();
+  // While `peer` is waited for, if it is one alone.
+  Status check_time(std::optional<Rank> peer);
   void begin_to_wait();
-  void complain(const std::string& deed, const std::vector<Rank>& missing) const;
+  void complain(const std::string& deed, const std::vector<Rank>& missing,
+                std::optional<Rank> peer = std::nullopt) const;
   void wake_readers(const Word& word);
   void wake_own();
   void say_here();
@@ -320,6 +327,7 @@ class Crew {
   std::uint64_t number_ = 0;
   Description what_;
   std::array<Description, kSlots> whats_;  // Of the latest operations, as slots are.
+  std::uint64_t history_ = 0;              // extended() by each.
   std::vector<Sent> sent_;                 // In this operation.
   std::uint64_t floor_ = 0;  // All ranks of this host have ended operations up to here.
   TimePoint slow_since_{};   // It waited for the first time in this operation; 0: it has not.
@@ -347,11 +355,13 @@ class Crew {
   std::map<std::uint64_t, Rank> refused_here_;
   Description current_;  // What messages of operation current_number_ have to be.
   std::uint64_t current_number_ = 0;
+  std::uint32_t current_history_ = 0;
   std::unique_ptr<Agreement> agreement_;
   std::vector<std::pair<Rank, AgreementMessage>> early_;
 };
 
-// "attempt: ranks 2, 5 did not come"
-std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing);
+// "attempt: ranks 2, 5 did not come"; or that `peer` did not go on.
+std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing,
+                         std::optional<Rank> peer = std::nullopt);
 
 }  // namespace muster::collectives::internal

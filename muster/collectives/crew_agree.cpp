@@ -68,7 +68,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
     }
     if (!has_complained && loop_.now() - begun >= manners_.patience) {
       has_complained = true;
-      complain("agree on who is left", not_agreeing());
+      complain("agree on who is left", not_agreeing(), agreement_->awaited());
     }
     feed_losses();
     send_agreement();
@@ -76,8 +76,10 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
 }
 
 Error Crew::not_agreed(msg::internal::Waited waited) const {
-  Error error =
-      msg::internal::why_not(waited, name_missing("agree on who is left", called(not_agreeing())));
+  std::optional<Rank> peer = agreement_->awaited();
+  if (peer) peer = called(*peer);
+  Error error = msg::internal::why_not(
+      waited, name_missing("agree on who is left", called(not_agreeing()), peer));
   if (waited == msg::internal::Waited::cancelled || !agreement_->lacks_quorum()) return error;
   return Error(Code::unavailable, "most ranks cannot be reached").during(error.message());
 }

@@ -59,9 +59,17 @@ bool Crew::has_unsettled(std::size_t but) const {
   return false;
 }
 
+std::optional<Rank> Crew::holder() const {
+  for (const Sent& sent : sent_) {
+    if (!sent.is_settled()) return sent.to;
+  }
+  return std::nullopt;
+}
+
 void Crew::send(Rank to, Buffer part) {
   const loop::Turn turn(loop_);
   const Note note{.kind = NoteKind::data,
+                  .tag = static_cast<std::uint32_t>(history_),
                   .context = context_,
                   .number = number_,
                   .value = peers_[to].sends++,
@@ -133,17 +141,26 @@ void Crew::take_data(Rank from, const Note& note, wire::Frame& frame) {
   peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
   // Nobody reads it any more, and who lent the memory that it lies in waits for it.
   if (has_trouble() && inside_.load(std::memory_order_acquire) == 0) return frame.parts.clear();
-  peer.operations.in.push_back({note.number, note.what, std::move(frame.parts[0])});
+  peer.operations.in.push_back({note.number, note.what, std::move(frame.parts[0]), note.tag});
+  // Whose calls match takes all that was sent to it before it ends.
+  if (note.number < current_number_) {
+    return set_trouble(Error(
+        Code::invalid, fmt::format("rank {} called {} as operation {}, rank {} something else",
+                                   called(from), describe(note.what), note.number, called(rank_))));
+  }
   notice_mismatch(from, peer.operations.in.back());
 }
 
 // Seen at once, also by a rank that waits for somebody else.
 void Crew::notice_mismatch(Rank from, const Incoming& incoming) {
-  if (incoming.number != current_number_ || incoming.what == current_) return;
+  if (incoming.number != current_number_) return;
   if (incoming.number != inside_.load(std::memory_order_acquire)) return;
-  set_trouble(Error(Code::invalid,
-                    fmt::format("rank {} called {}, rank {} called {}", called(from),
-                                describe(incoming.what), called(rank_), describe(current_))));
+  if (incoming.what == current_ && incoming.history == current_history_) return;
+  const bool is_earlier = incoming.what == current_;
+  set_trouble(
+      Error(Code::invalid, fmt::format("rank {} called {}, rank {} called {}{}", called(from),
+                                       describe(incoming.what), called(rank_), describe(current_),
+                                       is_earlier ? ", and before that something else" : "")));
 }
 
 void Crew::take_credit(Rank from, const Note& note) {
@@ -166,6 +183,7 @@ Result<Buffer> Crew::receive(Rank from) {
   const loop::Turn turn(loop_);
   Incoming& next = stream.in.front();
   if (next.number != number_ || next.what != what_) return mismatch(from, next.what, next.number);
+  if (next.history != static_cast<std::uint32_t>(history_)) return mismatch_before(from);
   Buffer part = std::move(next.part);
   stream.in.pop_front();
   MUSTER_TRY_OK(let_land(from, part));

@@ -26,6 +26,7 @@ struct Incoming {
   std::uint64_t number;  // Of the operation; of a message, its tag.
   Description what;
   Buffer part;
+  std::uint32_t history = 0;  // Of an operation: the end of what extended() gives.
 };
 
 // One that waits until the receiver allows it.
@@ -62,6 +63,7 @@ struct Peer {
   const Desk* desk = nullptr;           // Null: not of this host.
   bool agrees = false;                  // It has begun to. Under the baton.
   bool has_told_trouble = false;        // It does no more operations. The same.
+  bool has_unmade = false;              // It gave up before the crew was made. The same.
   std::uint64_t finished = 0;           // Operations that it is known to have ended.
   std::uint64_t seen = 0;               // The latest of which its slot was looked at.
   std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.

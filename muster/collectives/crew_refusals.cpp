@@ -25,6 +25,7 @@ void Crew::refuse(const Error& why) {
     return tell_trouble();
   }
   count({.deed = Deed::refused});
+  inside_.store(number_, std::memory_order_release);
   if (desk_ != nullptr) {
     if (const auto free = slot(); !free) return static_cast<void>(fail(free.error()));
     post();
@@ -73,6 +74,14 @@ void Crew::judge_refusals(std::uint64_t begun) {
     return true;
   });
   has_refusals_.store(!refusals_.empty(), std::memory_order_release);
+}
+
+bool Crew::is_ahead(Rank rank) const {
+  const Peer& peer = peers_[rank];
+  if (peer.heard.load(std::memory_order_relaxed) > number_) return true;
+  if (peer.desk == nullptr) return false;
+  const Slot& slot = peer.desk->slots[Slot::index(number_ + 1)];
+  return slot.number.load(std::memory_order_acquire) > number_;
 }
 
 bool Crew::has_refusal_ahead() const {

@@ -84,6 +84,10 @@ Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
   const loop::Turn turn(loop_);
   const std::optional<Rank> rank = absentee(parent);
   if (!rank) return ok();
+  if (peers_[*rank].has_unmade) {
+    return Error(Code::unavailable,
+                 fmt::format("{} gave up while it was made", seats_[*rank]->name));
+  }
   if (const std::optional<Error> why = parent.trouble()) return *why;
   return parent.departed(*parent.rank_of(*seats_[*rank]));
 }
@@ -106,6 +110,9 @@ Status Crew::await_welcomers(const msg::Wait& wait) {
 std::optional<Rank> Crew::absentee(const Crew& parent) const {
   for (const Rank rank : unready()) {
     if (parent.has_given_up(*seats_[rank])) return rank;
+  }
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (peers_[rank].has_unmade) return rank;
   }
   return std::nullopt;
 }

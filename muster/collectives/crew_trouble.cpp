@@ -95,7 +95,10 @@ void Crew::cancel() {
 
 void Crew::leave() {
   const loop::Turn turn(loop_);
-  const Note note{.kind = NoteKind::leave, .context = context_, .number = number_};
+  const Note note{.kind = NoteKind::leave,
+                  .flags = is_made_ ? std::uint16_t{0} : kUnmade,
+                  .context = context_,
+                  .number = number_};
   for (const auto& seat : seats_) {
     if (seat != nullptr && seat->is_here()) static_cast<void>(seat->send(note));
   }
@@ -103,6 +106,7 @@ void Crew::leave() {
 
 void Crew::take_leave(Rank from, const Note& note) {
   if (has_left(from)) return;
+  peers_[from].has_unmade = (note.flags & kUnmade) != 0;
   peers_[from].left_after.store(note.number, std::memory_order_release);
   has_departures_.store(true, std::memory_order_release);
   wake_own();
@@ -194,7 +198,7 @@ void Crew::take_here(Rank from, const Note& note) {
     return answer_while_idle();
   }
   peer.heard.store(std::max(peer.heard.load(), note.number), std::memory_order_relaxed);
-  notice_mismatch(from, {note.number, note.what, {}});
+  notice_mismatch(from, {note.number, note.what, {}, note.tag});
 }
 
 bool Crew::take(Seat& seat, const Note& note, wire::Frame& frame) {

@@ -82,7 +82,7 @@ Status Crew::sleep_on(Rank peer, const Word& word, std::uint64_t wanted) {
     if (value >= wanted) return ok();
     if (has_trouble()) return trouble_or("the operation was given up");
     if (is_left) return departed(peer);
-    if (Status in_time = check_time(); !in_time) return in_time;
+    if (Status in_time = check_time(peer); !in_time) return in_time;
     if (!is_one_host_) {
       // Messages may have to move meanwhile.
       loop_.wait_until(
@@ -116,7 +116,7 @@ Status Crew::await_messages(std::optional<Rank> peer, const std::function<bool()
   const auto is_over = [&] { return done() || has_trouble() || is_left(); };
   begin_to_wait();
   while (!loop_.wait_until(is_over, loop_.now() + kHereAfter)) {
-    if (Status in_time = check_time(); !in_time) return in_time;
+    if (Status in_time = check_time(peer ? peer : holder()); !in_time) return in_time;
   }
   const loop::Turn turn(loop_);
   if (done()) return ok();
@@ -137,21 +137,28 @@ msg::Wait bounded(const msg::Wait& wait, const Manners& manners, const loop::Loo
   return msg::Wait(until, wait.stop()).asking(wait.check());
 }
 
-void Crew::complain(const std::string& deed, const std::vector<Rank>& missing) const {
+void Crew::complain(const std::string& deed, const std::vector<Rank>& missing,
+                    std::optional<Rank> peer) const {
+  std::string whom = fmt::format("{}", fmt::join(called(missing), " "));
+  if (missing.empty()) {
+    whom = peer ? fmt::format("{}, which has come", called(*peer)) : "those who have come";
+  }
   log::warning(fmt::format("operation stuck  operation {}  number {}  rank {}  waits for {}", deed,
-                           number_, called(rank_),
-                           missing.empty() ? "those who have come"
-                                           : fmt::format("{}", fmt::join(called(missing), " "))));
+                           number_, called(rank_), whom));
 }
 
-std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing) {
+std::string name_missing(std::string_view attempt, const std::vector<Rank>& missing,
+                         std::optional<Rank> peer) {
+  if (missing.empty() && peer) {
+    return fmt::format("{}: all ranks have come, but rank {} did not go on", attempt, *peer);
+  }
   if (missing.empty()) return fmt::format("{}: all ranks have come, but not all went on", attempt);
   return fmt::format("{}: rank{} {} did not come", attempt, missing.size() == 1 ? "" : "s",
                      fmt::join(missing, ", "));
 }
 
 // Complains once, and gives up at the deadline.
-Status Crew::check_time() {
+Status Crew::check_time(std::optional<Rank> peer) {
   const TimePoint now = loop_.now();
   const Duration waited = now - slow_since_;
   if (has_refusals_.load(std::memory_order_acquire)) {
@@ -164,10 +171,11 @@ Status Crew::check_time() {
   }
   if (waited >= manners_.patience && !has_complained_) {
     has_complained_ = true;
-    complain(describe(what_), waiting_for());
+    complain(describe(what_), waiting_for(), peer);
   }
   if (manners_.deadline == Duration::max() || waited < manners_.deadline) return ok();
-  return Error(Code::timeout, name_missing("the deadline passed", called(waiting_for())));
+  if (peer) peer = called(*peer);
+  return Error(Code::timeout, name_missing("the deadline passed", called(waiting_for()), peer));
 }
 
 std::vector<Rank> Crew::waiting_for() const {
@@ -194,7 +202,11 @@ std::vector<Rank> Crew::waiting_for() const {
 
 void Crew::say_here() {
   const loop::Turn turn(loop_);
-  const Note note{.kind = NoteKind::here, .context = context_, .number = number_, .what = what_};
+  const Note note{.kind = NoteKind::here,
+                  .tag = static_cast<std::uint32_t>(history_),
+                  .context = context_,
+                  .number = number_,
+                  .what = what_};
   for (const auto& seat : seats_) {
     if (seat != nullptr && seat->is_here()) static_cast<void>(seat->send(note));
   }

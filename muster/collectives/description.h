@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -65,5 +67,14 @@ static_assert(sizeof(Description) == 24 && std::has_unique_object_representation
 std::string describe(const Description& what);
 
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
+
+// A digest of all that a rank has called, after one more call.
+inline std::uint64_t extended(std::uint64_t history, const Description& what) {
+  for (const std::uint64_t word : std::bit_cast<std::array<std::uint64_t, 3>>(what)) {
+    history = (history ^ word) * 0x9E3779B97F4A7C15;
+    history ^= history >> 32;
+  }
+  return history;
+}
 
 }  // namespace muster::collectives

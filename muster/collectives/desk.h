@@ -20,17 +20,18 @@ static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
 // Operations that a rank may be ahead of the slowest.
 inline constexpr std::uint64_t kSlots = 4;
 inline constexpr std::size_t kSlotSize = 8192;
-inline constexpr std::size_t kPayload = kSlotSize - 32;
+inline constexpr std::size_t kPayload = kSlotSize - 40;
 
 struct alignas(64) Slot {
   Word number;  // Of the operation that it is for, once all below is there.
   Description what;
+  std::uint64_t history;  // Of all calls of its rank up to this: extended().
   std::byte payload[kPayload];
 
   // Where one may wait for.
   static std::uint64_t index(std::uint64_t operation) { return operation % kSlots; }
 };
-static_assert(sizeof(Slot) == kSlotSize && offsetof(Slot, payload) == 32);
+static_assert(sizeof(Slot) == kSlotSize && offsetof(Slot, payload) == 40);
 
 // How far a rank has come: the operation, and its phase. Only ever grows.
 inline constexpr int kPhaseBits = 20;

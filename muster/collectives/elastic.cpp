@@ -24,10 +24,23 @@ Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
 }
 
 Status CommunicatorCore::catch_up() {
-  if (!decided_) return ok();
-  MUSTER_TRY_OK(follow_decision());
+  if (!manners_.elastic) return ok();
+  const std::optional<Error> trouble = crew_->trouble();
+  // Others may have recovered from a loss while this rank was in no call.
+  const bool has_lost = trouble && trouble->code() == Code::unavailable;
+  if (!decided_ && !has_lost) return ok();
+  crew_->enter_call();
+  bool is_committed = false;
+  const Status caught_up = decided_ ? follow_decision() : recover(false, is_committed);
   crew_->leave_call(position());
-  return ok();
+  return caught_up;
+}
+
+// Somebody was lost, and the others can go on.
+bool CommunicatorCore::may_recover(const Error& why) const {
+  if (!manners_.elastic || is_closing_ || why.code() != Code::unavailable) return false;
+  const std::optional<Error> trouble = crew_->trouble();
+  return trouble && trouble->code() == Code::unavailable;
 }
 
 Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
@@ -48,7 +61,7 @@ Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
     }
   }
   count_settled();
-  return Outcome{.number = completed(),
+  return Outcome{.number = settled_,
                  .contributors = std::make_shared<const std::vector<Rank>>(round_)};
 }
 
@@ -70,6 +83,7 @@ Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
       is_recoverable_ = false;
       return std::move(reduced).error();
     }
+    reduced->call.part_of = call.description();  // In words it stays what was called.
     MUSTER_TRY_OK(carry_out(reduced->call));
     spread(call, where(), alive_, *reduced);
   }
@@ -107,8 +121,7 @@ Status CommunicatorCore::follow_decision() {
   const Decision decision = *std::exchange(decided_, std::nullopt);
   std::vector<Rank> alive;
   for (const Rank rank : decision.survivors) alive.push_back(alive_[rank]);
-  MUSTER_TRY(std::shared_ptr<Crew> crew, crew_of(decision, {}));
-  crew->call_ranks(alive);
+  MUSTER_TRY(std::shared_ptr<Crew> crew, crew_of(decision, {}, alive));
   crew->enter_call();
   {
     const loop::Turn turn(fabric_->loop());

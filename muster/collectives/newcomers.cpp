@@ -8,6 +8,12 @@
 #include "muster/msg/proxy_wait.h"
 
 namespace muster::collectives::internal {
+namespace {
+
+// How soon it is noticed that rank 0 looks for newcomers no more.
+constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+
+}  // namespace
 
 // Those who ask to join with a rank from here on; null where nobody came.
 void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const {
@@ -22,9 +28,16 @@ void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wai
     }
     return std::ranges::all_of(newcomers, [](Id id) { return static_cast<bool>(id); });
   };
-  static_cast<void>(msg::internal::wait_for(fabric_->loop(), wait, [&] {
-    return find() || crew_->has_trouble() || crew_->has_refusal_ahead();
-  }));
+  const TimePoint deadline = wait.deadline_from([this] { return fabric_->loop().now(); });
+  const auto is_over = [&] {
+    // Rank 0 counts; whether it has gone on nobody tells, where it shows so on its desk.
+    return find() || crew_->has_trouble() || crew_->has_refusal_ahead() || crew_->is_ahead(0);
+  };
+  msg::internal::Waited waited = msg::internal::Waited::timeout;
+  while (waited == msg::internal::Waited::timeout && fabric_->loop().now() < deadline) {
+    const TimePoint next = std::min(deadline, fabric_->loop().now() + kLookAgain);
+    waited = msg::internal::wait_for(fabric_->loop(), wait, next, is_over);
+  }
 }
 
 void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,
@@ -41,8 +54,11 @@ void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,
   }
 }
 
-// What was interrupted there; or before, and has not been repeated since.
-void CommunicatorCore::inherit(CommunicatorCore& old, const std::vector<Rank>& survivors) {
+// What was interrupted there; or before, and has not been repeated since. Only if it is the first
+// that not all have completed: others were interrupted in that, and would be given another.
+void CommunicatorCore::inherit(CommunicatorCore& old, const Decision& decision) {
+  if (old.position().completed != decision.all_prepared) return;
+  const std::vector<Rank>& survivors = decision.survivors;
   if (old.last_call) {
     interrupted = std::exchange(old.last_call, std::nullopt);
     before_ = old.where();
@@ -61,7 +77,9 @@ void CommunicatorCore::inherit(CommunicatorCore& old, const std::vector<Rank>& s
 
 Result<Outcome> CommunicatorCore::repeat_interrupted() {
   if (!interrupted) {
-    return refuse(Error(Code::invalid, "repeat: no operation was interrupted on this rank"));
+    return refuse(Error(Code::invalid,
+                        "repeat: of what not all have completed, nothing was interrupted on this "
+                        "rank; call the operation after completed_before()"));
   }
   if (is_input_lost) {
     return refuse(Error(Code::invalid,

@@ -30,7 +30,8 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::crew_for(std::uint64_t context, 
 }
 
 Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of(const Decision& decision,
-                                                        const msg::Wait& wait) {
+                                                        const msg::Wait& wait,
+                                                        const std::vector<Rank>& called) {
   Seats seats;
   Rank rank = 0;
   std::vector<std::uint64_t> facts;
@@ -41,6 +42,7 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of(const Decision& decision
   }
   const std::uint64_t context = derive_context(crew_->context(), facts);
   MUSTER_TRY(std::shared_ptr<Crew> crew, start_crew(context, std::move(seats), rank));
+  if (!called.empty()) crew->call_ranks(called);
   MUSTER_TRY_OK(crew->await_ready(wait));
   const loop::Turn turn(fabric_->loop());
   future_ = nullptr;

@@ -22,13 +22,13 @@ enum class NoteKind : std::uint8_t {
   ready = 3,     // I am in `context`; the parts are what others may read of mine.
   segment = 4,   // Segment `value` of my arena: any bytes of it.
   forget = 5,    // Segment `value` is gone.
-  data = 6,      // Of operation `number`.
+  data = 6,      // Of operation `number`, before which `tag` was called.
   credit = 7,    // I have taken `value` bytes of stream `tag`.
   abort = 8,     // Nothing works any more; rank `value` found out, the body says why.
-  here = 9,      // I am in operation `number`.
+  here = 9,      // I am in operation `number`, before which `tag` was called.
   agree = 10,    // The body is an agreement's.
   welcome = 11,  // You are in `context`; the body names its members.
-  leave = 12,    // I go, and this is no accident.
+  leave = 12,    // I go, and this is no accident; or I have given up making `context`.
   message = 13,  // Point to point, with `tag`.
   refused = 14,  // My call was refused; it would have been operation `number`.
 };
@@ -37,6 +37,8 @@ inline constexpr std::uint8_t kNoteVersion = 1;
 inline constexpr std::size_t kMaxReason = 1024;
 // Of `here`: in no operation, but about to agree on who is left.
 inline constexpr std::uint16_t kAgrees = 1;
+// Of `leave`: the communicator was never made here.
+inline constexpr std::uint16_t kUnmade = 1;
 
 // In memory as on the wire.
 struct Note {

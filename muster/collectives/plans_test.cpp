@@ -160,14 +160,6 @@ TEST(Plans, ForOneHostAreNotMadeForSeveral) {
   EXPECT_TRUE(one.is_possible());
 }
 
-TEST(Plans, AreTheSameWhateverTheTiming) {
-  for (const PlanCase& one : all_methods(6, 9)) {
-    for (Rank rank = 0; rank < 6; ++rank) {
-      EXPECT_EQ(make_plan(one.shape(rank), one.method), make_plan(one.shape(rank), one.method));
-    }
-  }
-}
-
 TEST(Plans, OnOneHostWithoutExposureReadWindowsAlone) {
   for (const PlanCase& one : all_methods(4, 32)) {
     const Algorithm algorithm = one.method.algorithm;

@@ -91,8 +91,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::dup() {
-  return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
-    MUSTER_TRY_OK(core_->catch_up());
+  const auto make = [&]() -> Result<std::unique_ptr<Communicator>> {
     Crew& crew = core_->crew();
     Call call = internal::make_barrier();
     call.deed = Deed::dup;
@@ -102,7 +101,8 @@ Result<std::unique_ptr<Communicator>> Communicator::dup() {
     MUSTER_TRY(auto made, core_->crew_for(internal::derive_context(crew.context(), facts),
                                           crew.seats(), crew.rank(), {}));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
-  });
+  };
+  return core_->inside([&] { return core_->make_of_those_left(make); });
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait) {
@@ -118,8 +118,8 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait
     auto core =
         std::make_unique<CommunicatorCore>(std::move(crew), core_->manners(), core_->crew_now());
     // What all have had is completed, elastic or not.
-    core->completed_before = core_->completed() + decision->all_prepared - at.completed;
-    core->inherit(*core_, decision->survivors);
+    core->completed_before = decision->all_prepared;
+    core->inherit(*core_, *decision);
     core_->is_shrunk = true;
     return wrap(std::move(core));
   });
@@ -132,8 +132,7 @@ Result<Outcome> Communicator::repeat() {
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::Wait& wait) {
-  return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
-    MUSTER_TRY_OK(core_->catch_up());
+  const auto make = [&]() -> Result<std::unique_ptr<Communicator>> {
     Crew& crew = core_->crew();
     if (size <= crew.size()) {
       return core_->refuse(
@@ -184,7 +183,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     core_->welcome(context, seats, newcomers);
     MUSTER_TRY(auto made, core_->crew_for(context, std::move(seats), crew.rank(), until));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
-  });
+  };
+  return core_->inside([&] { return core_->make_of_those_left(make); });
 }
 
 }  // namespace muster::collectives

@@ -236,7 +236,7 @@ Status Runner::receive(const Step& step) {
   MUSTER_TRY(const Buffer part, crew_.receive(step.peer));
   if (part.size() != bytes(step.to)) {
     return Error(Code::invalid, fmt::format("rank {} sent {} bytes where {} were expected",
-                                            step.peer, part.size(), bytes(step.to)));
+                                            crew_.called(step.peer), part.size(), bytes(step.to)));
   }
   if (part.empty()) return ok();
   if (step.kind == Step::Kind::receive) {

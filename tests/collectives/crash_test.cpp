@@ -46,6 +46,7 @@ struct Scenario {
     Case one;
     one.operation = operation;
     one.root = 1;
+    one.is_in_arena = ground == Ground::arena;
     set_counts(one, kRanks, operation == Operation::barrier ? 0 : count);
     return one;
   }
@@ -72,7 +73,7 @@ std::vector<Scenario> scenarios() {
   std::vector<Scenario> all;
   for (const Operation operation : kOperations) {
     all.push_back({.operation = operation, .algorithm = small_algorithm(operation), .count = kFew});
-    for (const Ground ground : {Ground::readable, Ground::windows}) {
+    for (const Ground ground : {Ground::arena, Ground::readable, Ground::windows}) {
       for (const Algorithm algorithm : {Algorithm::direct, Algorithm::staged, Algorithm::flat}) {
         if (operation == Operation::barrier || !is_possible_on(ground, algorithm) ||
             !is_possible(Shape::equal(operation, kRanks, 0, kMany), algorithm)) {

@@ -47,6 +47,15 @@ std::string sum_or_error(const Result<Outcome>& done, const std::vector<std::int
   return text_of(*done->contributors);
 }
 
+std::vector<Rank> contributors(const Result<Outcome>& done) {
+  return done ? *done->contributors : std::vector<Rank>();
+}
+
+// What `from` has for `to`.
+std::int32_t number(Rank from, Rank to, int round) {
+  return static_cast<std::int32_t>(100 * round + 10 * from + to);
+}
+
 std::vector<Deed> deeds() {
   return {{"Sum",
            [](Communicator& all, int) {
@@ -62,13 +71,65 @@ std::vector<Deed> deeds() {
                  all.reduce(mine, gets ? Output(mine) : Output(), Reduction::sum, kRoot);
              return sum_or_error(done, mine, gets);
            }},
-          {"Broadcast", [](Communicator& all, int round) {
+          {"Broadcast",
+           [](Communicator& all, int round) {
              std::vector<std::int32_t> data(3, all.rank() == kRoot ? round + 7 : -1);
              const auto done = all.broadcast(data, kRoot);
              if (done) {
                EXPECT_EQ(data, std::vector<std::int32_t>(3, round + 7));
              }
              return sum_or_error(done, data, false);
+           }},
+          {"Mean",
+           [](Communicator& all, int) {
+             std::vector<double> mine(3, 1 << all.rank());
+             const auto done = all.all_reduce(mine, mine, Reduction::mean);
+             double sum = 0;
+             for (const Rank rank : contributors(done)) sum += 1 << rank;
+             if (done) {
+               EXPECT_EQ(mine[2], sum / static_cast<double>(done->contributors->size()));
+             }
+             return sum_or_error(done, {}, false);
+           }},
+          {"AllGather",
+           [](Communicator& all, int round) {
+             const std::vector<std::int32_t> mine{number(all.rank(), 0, round)};
+             std::vector<std::int32_t> whole(kSize);
+             const auto done = all.all_gather(mine, whole);
+             for (const Rank rank : contributors(done)) {
+               EXPECT_EQ(whole[rank], number(rank, 0, round));
+             }
+             return sum_or_error(done, {}, false);
+           }},
+          {"ScatterWithCounts",
+           [](Communicator& all, int round) {
+             const std::vector<std::uint64_t> counts(kSize, 1);
+             std::vector<std::int32_t> whole;
+             for (Rank to = 0; to < kSize; ++to) whole.push_back(number(kRoot, to, round));
+             std::vector<std::int32_t> mine(1);
+             const bool gives = all.rank() == kRoot;
+             const auto done = all.scatter_v(gives ? Input(whole) : Input(), counts, mine, kRoot);
+             if (done) {
+               EXPECT_EQ(mine[0], number(kRoot, all.rank(), round));
+             }
+             return sum_or_error(done, {}, false);
+           }},
+          {"ReduceScatter",
+           [](Communicator& all, int) {
+             std::vector<std::int32_t> whole(kSize, 1 << all.rank());
+             std::vector<std::int32_t> mine(1);
+             const auto done = all.reduce_scatter(whole, mine, Reduction::sum);
+             return sum_or_error(done, mine, true);
+           }},
+          {"AllToAll", [](Communicator& all, int round) {
+             std::vector<std::int32_t> sent;
+             for (Rank to = 0; to < kSize; ++to) sent.push_back(number(all.rank(), to, round));
+             std::vector<std::int32_t> came(kSize);
+             const auto done = all.all_to_all(sent, came);
+             for (const Rank from : contributors(done)) {
+               EXPECT_EQ(came[from], number(from, all.rank(), round));
+             }
+             return sum_or_error(done, {}, false);
            }}};
 }
 

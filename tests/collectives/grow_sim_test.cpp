@@ -91,7 +91,7 @@ class Run {
 void kill_at_each_event(const Making& making, bool has_newcomer) {
   Run peace(making, has_newcomer);
   ASSERT_FALSE(peace.kill(0, kNever));
-  if (has_newcomer) peace.expect_all_have_it();
+  peace.expect_all_have_it();
   for (Rank victim = 0; victim < kSize; ++victim) {
     for (std::uint64_t when = 0;; ++when) {
       SCOPED_TRACE("rank " + std::to_string(victim) + " before event " + std::to_string(when));
@@ -125,8 +125,74 @@ TEST(Growing, IsGivenUpByAllWhenOneGivesItUp) {
   }));
 }
 
+// The newcomer is cut off at each moment, and rank 0 has less patience than the others.
+TEST(Growing, IsGivenUpByAllWheneverTheNewcomerStops) {
+  bool is_over = false;
+  for (std::uint64_t when = 0; !is_over; ++when) {
+    SCOPED_TRACE(when);
+    SimRanks ranks(kSize, 1, [](CommunicatorOptions& options) {
+      options.silence = 1h;
+      options.manners.deadline = 2min;
+    });
+    ranks.add_newcomer([&] { static_cast<void>(ranks.join(5s)); });
+    is_over = true;
+    const TimePoint begun = ranks.now();
+    bool is_made_by_0 = false;  // Then the others wait for the newcomer as long as they may.
+    TimePoint last = begun;
+    EXPECT_TRUE(ranks.run(
+        [&](Rank rank, Communicator& all) {
+          const bool is_made = all.grow(kSize + 1, rank == 0 ? 5s : 60s).has_value();
+          if (rank == 0) is_made_by_0 = is_made;
+          last = std::max(last, ranks.now());
+        },
+        [&](std::uint64_t event) {
+          if (event != when) return;
+          is_over = false;
+          ranks.stop(kSize);
+        }));
+    EXPECT_TRUE(is_made_by_0 || last - begun <= 10s) << (last - begun).count();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(ATwin, IsHadByAllWhoAreLeftOrByNoneWheneverAMemberDies) {
   kill_at_each_event([](Communicator& all) { return all.dup(); }, false);
+}
+
+// Some have recovered from the death, for others that was done while they were in no call.
+TEST(ElasticTwins, AreMadeRightAfterAnOperationInWhichSomebodyDied) {
+  constexpr Rank kFour = 4;
+  for (Rank victim = 0; victim < kFour; ++victim) {
+    bool is_over = false;
+    for (std::uint64_t when = 0; !is_over; ++when) {
+      SCOPED_TRACE("rank " + std::to_string(victim) + " before event " + std::to_string(when));
+      SimRanks ranks(kFour, 1, [](CommunicatorOptions& options) {
+        options.manners.elastic = true;
+        options.manners.deadline = 30s;
+      });
+      is_over = true;
+      EXPECT_TRUE(ranks.run(
+          [&](Rank rank, Communicator& all) {
+            std::vector<float> ones(3, 1.0F);
+            const auto summed = all.all_reduce(ones, ones, Reduction::sum);
+            EXPECT_TRUE(summed || !ranks.is_alive(rank)) << summed.error().describe();
+          },
+          [&](std::uint64_t event) {
+            if (event != when) return;
+            is_over = false;
+            ranks.kill(victim);
+          }));
+      const TimePoint begun = ranks.now();
+      EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+        auto twin = all.dup();
+        EXPECT_LE(ranks.now() - begun, 5s);
+        ASSERT_TRUE(twin) << twin.error().describe();
+        const auto met = (*twin)->barrier();
+        EXPECT_TRUE(met) << met.error().describe();
+      }));
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
 }
 
 // Some have counted the twin that a death spoiled, and others not. They go on together.

@@ -241,6 +241,24 @@ TEST_P(Refused, IsTheNextCallOfRanksThatAllTookThemselvesForTheRoot) {
   }
 }
 
+// The root looks at nobody, and soon nothing is left of what it called.
+TEST_P(Refused, CallsThatDoNotMatchAreNamedHoweverLateSomebodyLooks) {
+  for (const bool is_share : {true, false}) {
+    LocalRanks ranks(GetParam(), 2);
+    ranks.run([&](Rank rank, Communicator& all) {
+      std::vector<float> data(3);
+      auto done =
+          is_share ? outcome_of(all.share(Buffer::copy_of("x"), rank)) : all.broadcast(data, rank);
+      for (int more = 0; done && more < 20; ++more) done = all.broadcast(data, 0);
+      if (done) done = all.barrier();
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code(), Code::invalid) << done.error().describe();
+      EXPECT_NE(done.error().message().find("rank 1"), std::string::npos)
+          << done.error().describe();
+    });
+  }
+}
+
 // The others recover from a loss while they are in the call that this rank did not make:
 // its next one is not taken for that.
 TEST_P(Refused, ACallIsNotMixedUpWithTheNextWhenARankIsLostMeanwhile) {
@@ -257,6 +275,21 @@ TEST_P(Refused, ACallIsNotMixedUpWithTheNextWhenARankIsLostMeanwhile) {
     result.resize(1);
     const auto next = all.all_reduce(mine, result, Reduction::sum);
     EXPECT_FALSE(next) << rank;
+  });
+}
+
+// Its slots are full, as the other has ended nothing.
+TEST(ARefusedCall, ThatHasToWaitNamesWhomItWaitsFor) {
+  LocalRanks ranks(Way::shm, 2,
+                   [](CommunicatorOptions& options) { options.manners.deadline = 200ms; });
+  ranks.run([](Rank rank, Communicator& all) {
+    if (rank == 1) return;
+    std::vector<float> data(3);
+    for (int i = 0; i < 6; ++i) EXPECT_FALSE(all.broadcast(data, 99));
+    const auto next = all.barrier();
+    ASSERT_FALSE(next);
+    EXPECT_EQ(next.error().code(), Code::timeout) << next.error().describe();
+    EXPECT_NE(next.error().message().find("rank 1"), std::string::npos) << next.error().describe();
   });
 }
 

@@ -187,7 +187,8 @@ TEST_P(Reshape, OfWhatWasInterruptedNothingIsLostWhereThereWasNothing) {
     std::vector<float> numbers(1);
     const auto none = std::span<float>(numbers).first(0);
     // Of nothing it takes nobody's word, so that it ends well until the loss is known.
-    while (all.all_reduce(none, none, Reduction::sum)) continue;
+    while (all.lost().empty()) std::this_thread::yield();
+    ASSERT_FALSE(all.all_reduce(none, none, Reduction::sum));
     auto left = all.shrink(30s);
     ASSERT_TRUE(left) << left.error().describe();
     const auto done = (*left)->repeat();
@@ -214,6 +215,44 @@ TEST_P(Reshape, WhoHasNothingToRepeatKeepsNobodyWaiting) {
     EXPECT_LT(system_clock().now() - begun, 15s) << "it was the deadline";
     auto again = (*left)->shrink(30s);
     ASSERT_TRUE(again) << again.error().describe();
+    ASSERT_TRUE((*again)->barrier());
+  });
+}
+
+// Who is not the root has gone on when the root is interrupted: each would repeat another one.
+TEST_P(Reshape, WhatIsRepeatedIsTheSameOnAllRanks) {
+  LocalRanks ranks(GetParam(), 3);
+  std::vector<std::vector<float>> numbers{{1.0F}, {10.0F}, {}};
+  std::vector<float> sum(1);
+  const auto reduce = [&](Rank rank, Communicator& all) {
+    return all.reduce(numbers[rank], rank == 0 ? Output(sum) : Output(), Reduction::sum, 0);
+  };
+  ranks.run([&](Rank rank, Communicator& all) {
+    if (rank != 1) return;
+    ASSERT_TRUE(reduce(rank, all));
+    numbers[rank][0] = 20.0F;
+    ASSERT_TRUE(reduce(rank, all));
+  });
+  ranks.at(2).reset();
+  ranks.run([&](Rank rank, Communicator& all) {
+    numbers[1][0] = 30.0F;
+    while (reduce(rank, all)) continue;
+    auto left = all.shrink(30s);
+    ASSERT_TRUE(left) << left.error().describe();
+    EXPECT_EQ((*left)->completed_before(), 0U);
+    const auto wrong = (*left)->repeat();
+    ASSERT_FALSE(wrong);
+    if (rank == 1) {
+      EXPECT_EQ(wrong.error().code(), Code::invalid) << wrong.error().describe();
+    }
+    auto again = (*left)->shrink(30s);
+    ASSERT_TRUE(again) << again.error().describe();
+    numbers[1][0] = 10.0F;
+    const auto done = rank == 0 ? (*again)->repeat() : reduce(rank, **again);
+    ASSERT_TRUE(done) << done.error().describe();
+    if (rank == 0) {
+      EXPECT_EQ(sum[0], 11.0F);
+    }
     ASSERT_TRUE((*again)->barrier());
   });
 }

@@ -144,22 +144,98 @@ TEST_P(InTrouble, WhatIsInterruptedTwiceCanStillBeRepeated) {
   });
 }
 
+// What it had received lies where its input was when it fails.
 TEST_P(InTrouble, BlocksThatChangePlacesWhereTheyLieAreKeptToBeRepeated) {
   LocalRanks ranks(GetParam(), 3,
                    [](CommunicatorOptions& options) { options.manners.keep_input = true; });
+  ranks.at(1).reset();
   ranks.run([](Rank rank, Communicator& all) {
-    const std::vector<std::uint64_t> counts(3, 100);
-    std::vector<std::int32_t> numbers(300, static_cast<int>(rank));
-    const auto done = all.all_to_all_v(numbers, counts, numbers, counts);
+    const std::vector<std::uint64_t> counts(3, 20000);
+    std::vector<std::int32_t> numbers(60000);
+    for (std::size_t i = 0; i < 60000; ++i) numbers[i] = static_cast<int>(10 * rank + i / 20000);
+    ASSERT_FALSE(all.all_to_all_v(numbers, counts, numbers, counts));
+    // As a receiver may leave it.
+    std::ranges::fill(numbers, -1);
+    auto left = all.shrink(20s);
+    ASSERT_TRUE(left) << left.error().describe();
+    const auto done = (*left)->repeat();
     ASSERT_TRUE(done) << done.error().describe();
-    for (std::size_t i = 0; i < 300; ++i) ASSERT_EQ(numbers[i], static_cast<int>(i / 100));
-    ASSERT_TRUE(all.barrier());
+    for (const Rank from : {0U, 2U}) {
+      for (std::size_t i = 0; i < 20000; ++i) {
+        ASSERT_EQ(numbers[from * 20000 + i], static_cast<int>(10 * from + rank));
+      }
+    }
+    ASSERT_TRUE((*left)->barrier());
   });
+}
+
+// Nobody comes, and the one that counts has less patience than the others.
+TEST_P(InTrouble, RanksStopLookingForNewcomersWhenRankZeroDoes) {
+  LocalRanks ranks(GetParam(), 3);
+  const TimePoint begun = system_clock().now();
+  ranks.run([](Rank rank, Communicator& all) {
+    const auto grown = all.grow(4, rank == 0 ? msg::Wait(50ms) : msg::Wait(60s));
+    ASSERT_FALSE(grown);
+    EXPECT_EQ(grown.error().code(), Code::timeout) << grown.error().describe();
+    EXPECT_TRUE(all.barrier());
+  });
+  EXPECT_LT(system_clock().now() - begun, 30s);
 }
 
 class OnOneHost : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Over, OnOneHost, ::testing::Values(Way::shm, Way::staged),
                          [](const auto& one) { return name(one.param); });
+
+// A root is ahead by as many operations as there are slots, and then waits; how far the others
+// have come is known to it from a barrier, and later from nothing but their progress.
+TEST_P(OnOneHost, ARootThatIsAheadOverwritesNothingThatIsStillToBeRead) {
+  constexpr std::uint64_t kAhead = 4;
+  constexpr std::uint64_t kBroadcasts = 11;
+  LocalRanks ranks(GetParam(), 2);
+  ranks.run([&](Rank rank, Communicator& all) {
+    for (int round = 0; round < 20; ++round) {
+      ASSERT_TRUE(all.barrier());
+      const std::uint64_t last = all.completed() + kBroadcasts;
+      for (std::int64_t i = 0; all.completed() < last; ++i) {
+        const std::uint64_t lead = std::min(all.completed() + kAhead, last);
+        const TimePoint limit = system_clock().now() + 30s;
+        while (rank == 1 && ranks[0].completed() < lead) {
+          ASSERT_LT(system_clock().now(), limit) << "the root has come less far than it may";
+          std::this_thread::yield();
+        }
+        std::vector<std::int64_t> number{rank == 0 ? i : -1};
+        const auto done = all.broadcast(number, 0);
+        ASSERT_TRUE(done) << done.error().describe();
+        ASSERT_EQ(number[0], i);
+      }
+    }
+  });
+}
+
+// It has come, and is busy with what the user gave it to do.
+TEST_P(OnOneHost, WhoDoesNotGoOnIsNamedWhenTheDeadlinePasses) {
+  LocalRanks ranks(GetParam(), 2,
+                   [](CommunicatorOptions& options) { options.manners.deadline = 200ms; });
+  std::atomic<bool> is_over = false;
+  ranks.run([&](Rank rank, Communicator& all) {
+    const Reduction first = Reduction::user(
+        [&](const void* left, const void*, void* to, std::size_t count) {
+          if (rank == 1) is_over.wait(false);
+          std::copy_n(static_cast<const float*>(left), count, static_cast<float*>(to));
+        },
+        Reduction::Order::any);
+    const std::vector<float> mine(100000, 1.0F);
+    std::vector<float> result(100000);
+    const auto done = all.all_reduce(mine, result, first);
+    EXPECT_FALSE(done);
+    if (rank == 1) return;
+    is_over = true;
+    is_over.notify_all();
+    EXPECT_EQ(done.error().code(), Code::timeout) << done.error().describe();
+    EXPECT_NE(done.error().message().find("rank 1 did not go on"), std::string::npos)
+        << done.error().describe();
+  });
+}
 
 // Who is not the root is done when its share lies in its window; the root is held up.
 TEST_P(OnOneHost, WhatARankHasBroughtStaysThereWhenItHasClosed) {

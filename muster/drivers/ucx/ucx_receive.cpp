@@ -47,6 +47,10 @@ Status UcxConnection::take_small_parts(const ReadRecord& record, wire::Frame& fr
     WritableBuffer memory = hub_.pool().take(record.small.size());
     if (memory.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
     std::memcpy(memory.data(), record.small.data(), record.small.size());
+    if (record.sizes.size() == 1) {  // As most have.
+      frame.parts.push_back(std::move(memory).freeze(record.sizes[0]));
+      return ok();
+    }
     joined = std::move(memory).freeze();
   }
   std::size_t offset = 0;

@@ -112,11 +112,13 @@ TEST_P(OverEachWay, SurvivorsHearOfALossAndGoOn) {
 }
 
 // Numbers whose sums depend on the order in which they are taken.
-std::vector<float> touchy(Rank rank, std::size_t count) {
+template <class T = float>
+std::vector<T> touchy(Rank rank, std::size_t count) {
   std::minstd_rand random(rank + 1);
-  std::vector<float> numbers(count);
-  for (float& number : numbers) {
-    number = std::ldexp(static_cast<float>(random() % 1000003), static_cast<int>(random() % 40));
+  std::vector<T> numbers(count);
+  constexpr int kRange = sizeof(T) == sizeof(float) ? 40 : 100;
+  for (T& number : numbers) {
+    number = std::ldexp(static_cast<T>(random() % 1000003), static_cast<int>(random() % kRange));
   }
   return numbers;
 }
@@ -165,6 +167,35 @@ TEST_P(OverEachWay, ReproducibleSumsAreTheSameBitsOnAllRanksAndInAllRuns) {
   for (Rank rank = 1; rank < 4; ++rank) EXPECT_EQ(first[rank], first[0]);
   for (const int delays : {1, 300}) EXPECT_EQ(sums_of(GetParam(), false, delays), first);
   EXPECT_EQ(sums_of(GetParam(), true, 0), first) << "wherever the numbers lie";
+}
+
+template <class T>
+void add_shares(Rank rank, Communicator& all, std::size_t count, std::vector<double>& into) {
+  const std::vector<T> mine = touchy<T>(rank, 4 * count);
+  std::vector<T> whole(rank == 2 ? 4 * count : 0);
+  ASSERT_TRUE(all.reduce(mine, whole, Reduction::sum, 2));
+  std::vector<T> share(count);
+  ASSERT_TRUE(all.reduce_scatter(mine, share, Reduction::mean));
+  into.insert(into.end(), whole.begin(), whole.end());
+  into.insert(into.end(), share.begin(), share.end());
+}
+
+TEST_P(OverEachWay, ReproducibleSharesAreTheSameBitsInAllRuns) {
+  const auto shares = [&](int delays) {
+    LocalRanks ranks(GetParam(), 4, [](auto& options) { options.manners.reproducible = true; });
+    std::vector<std::vector<double>> all_shares(4);
+    ranks.run([&](Rank rank, Communicator& all) {
+      for (int i = 0; i < delays && rank == 0; ++i) std::this_thread::yield();
+      for (const std::size_t count : {3UL, 1000UL, 40000UL}) {
+        add_shares<float>(rank, all, count, all_shares[rank]);
+        add_shares<double>(rank, all, count, all_shares[rank]);
+      }
+      ASSERT_TRUE(all.barrier());
+    });
+    return all_shares;
+  };
+  const auto first = shares(0);
+  for (const int delays : {1, 300}) EXPECT_EQ(shares(delays), first);
 }
 
 TEST(Reproducible, SumsOnOneHostAreTakenInTheOrderOfRanks) {

@@ -102,7 +102,6 @@ void Server::look_at(const std::vector<Seat>& seats) {
 Status Server::start() {
   if (const auto state = inherited()) {
     directory_.emplace(loop_.now(), *state);
-    watch_orphans(*state);
   } else {
     directory_.emplace(loop_.now());
   }
@@ -115,7 +114,7 @@ Status Server::start() {
   return ok();
 }
 
-std::optional<DirectoryState> Server::inherited() const {
+std::optional<DirectoryState> Server::inherited() {
   auto bytes = folder_.load(kMaxState);
   if (!bytes || !*bytes) return std::nullopt;
   Result<DirectoryState> state = decode_state(**bytes);
@@ -123,19 +122,19 @@ std::optional<DirectoryState> Server::inherited() const {
     log::warning("registry forgets  group " + group_ + "  why " + state.error().message());
     return std::nullopt;
   }
-  for (Entry& entry : state->entries) {
-    if (entry.pid > 0 && has_ended(entry.pid)) entry.is_present = false;
-  }
+  for (Entry& entry : state->entries) watch_orphan(entry);
   return *std::move(state);
 }
 
-void Server::watch_orphans(const DirectoryState& state) {
-  for (const Entry& entry : state.entries) {
-    if (!entry.is_present || entry.pid <= 0 || entry.pid == getpid()) continue;
-    Result<Descriptor> process = open_process(entry.pid);
-    if (!process) continue;
+// One look tells both: a process that ends between two would be missed until its lease is over.
+void Server::watch_orphan(Entry& entry) {
+  if (!entry.is_present || entry.pid <= 0 || entry.pid == getpid()) return;
+  Result<Descriptor> process = open_process(entry.pid);
+  if (process) {
     orphans_.try_emplace(entry.pid,
                          std::make_unique<Orphan>(*this, entry.pid, *std::move(process)));
+  } else if (process.error().code() == Code::unavailable) {
+    entry.is_present = false;
   }
 }
 

@@ -45,8 +45,8 @@ class Server final : private loop::FdHandler, private loop::Flusher {
   void look_at(const std::vector<Seat>& seats);
   // Who was there when the last serving process ended, less those who have
   // ended since.
-  std::optional<DirectoryState> inherited() const;
-  void watch_orphans(const DirectoryState& state);
+  std::optional<DirectoryState> inherited();
+  void watch_orphan(Entry& entry);
   void bury(Orphan& orphan);
 
   void on_ready(std::uint32_t events) override;  // Somebody connects.

@@ -235,7 +235,7 @@ TEST_P(Reshape, WhatIsRepeatedIsTheSameOnAllRanks) {
   });
   ranks.at(2).reset();
   ranks.run([&](Rank rank, Communicator& all) {
-    numbers[1][0] = 30.0F;
+    if (rank == 1) numbers[rank][0] = 30.0F;
     while (reduce(rank, all)) continue;
     auto left = all.shrink(30s);
     ASSERT_TRUE(left) << left.error().describe();
@@ -247,7 +247,7 @@ TEST_P(Reshape, WhatIsRepeatedIsTheSameOnAllRanks) {
     }
     auto again = (*left)->shrink(30s);
     ASSERT_TRUE(again) << again.error().describe();
-    numbers[1][0] = 10.0F;
+    if (rank == 1) numbers[rank][0] = 10.0F;
     const auto done = rank == 0 ? (*again)->repeat() : reduce(rank, **again);
     ASSERT_TRUE(done) << done.error().describe();
     if (rank == 0) {

@@ -25,7 +25,12 @@ void Crew::refuse(const Error& why) {
     return tell_trouble();
   }
   count({.deed = Deed::refused});
-  inside_.store(number_, std::memory_order_release);
+  {
+    // Together: others' refusals of this call may come at once, and are judged by both.
+    const loop::Turn turn(loop_);
+    if (size() > 1) refused_here_[number_] = 0;
+    inside_.store(number_, std::memory_order_release);
+  }
   if (desk_ != nullptr) {
     if (const auto free = slot(); !free) return static_cast<void>(fail(free.error()));
     post();
@@ -36,7 +41,6 @@ void Crew::refuse(const Error& why) {
 
 void Crew::tell_refusal(const Error& why) {
   const loop::Turn turn(loop_);
-  if (size() > 1) refused_here_[number_] = 0;
   const Note note{.kind = NoteKind::refused, .context = context_, .number = number_};
   const Buffer reason = Buffer::copy_of(std::string_view(why.message()).substr(0, kMaxReason));
   for (const auto& seat : seats_) {

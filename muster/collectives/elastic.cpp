@@ -14,6 +14,14 @@
 #include "muster/collectives/survivors.h"
 
 namespace muster::collectives::internal {
+namespace {
+
+bool has_lost_a_rank(const Crew& crew) {
+  const std::optional<Error> trouble = crew.trouble();
+  return trouble && trouble->code() == Code::unavailable;
+}
+
+}  // namespace
 
 Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
   keep_input_of(call);
@@ -25,10 +33,8 @@ Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
 
 Status CommunicatorCore::catch_up() {
   if (!manners_.elastic) return ok();
-  const std::optional<Error> trouble = crew_->trouble();
   // Others may have recovered from a loss while this rank was in no call.
-  const bool has_lost = trouble && trouble->code() == Code::unavailable;
-  if (!decided_ && !has_lost) return ok();
+  if (!decided_ && !has_lost_a_rank(*crew_)) return ok();
   crew_->enter_call();
   bool is_committed = false;
   const Status caught_up = decided_ ? follow_decision() : recover(false, is_committed);
@@ -38,9 +44,8 @@ Status CommunicatorCore::catch_up() {
 
 // Somebody was lost, and the others can go on.
 bool CommunicatorCore::may_recover(const Error& why) const {
-  if (!manners_.elastic || is_closing_ || why.code() != Code::unavailable) return false;
-  const std::optional<Error> trouble = crew_->trouble();
-  return trouble && trouble->code() == Code::unavailable;
+  return manners_.elastic && !is_closing_ && why.code() == Code::unavailable &&
+         has_lost_a_rank(*crew_);
 }
 
 Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {

@@ -33,6 +33,21 @@ CrowdOptions crowd_over(const TwoSpaces& spaces, Rank size) {
   return options;
 }
 
+// Of each rank one, with: folder, namespace, address, size, rank.
+std::vector<std::unique_ptr<ChildProcess>> start_all(const std::string& role,
+                                                     const registries::embedded::TestFolder& folder,
+                                                     const TwoSpaces& spaces, Rank size) {
+  std::vector<std::unique_ptr<ChildProcess>> ranks;
+  for (Rank rank = 0; rank < size; ++rank) {
+    auto child = ChildProcess::start(
+        role, {folder.path(), spaces.name(host_of(rank)), TwoSpaces::address(host_of(rank)),
+               std::to_string(size), std::to_string(rank)});
+    EXPECT_TRUE(child);
+    ranks.push_back(*std::move(child));
+  }
+  return ranks;
+}
+
 class TwoHosts : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -92,14 +107,7 @@ MUSTER_ROLE(worker) {
 TEST_F(TwoHosts, GiveWhatAPlainLoopGivesAndEachByteCrossesOnce) {
   constexpr Rank kSize = 5;  // Three here, two there.
   const registries::embedded::TestFolder folder;
-  std::vector<std::unique_ptr<ChildProcess>> ranks;
-  for (Rank rank = 0; rank < kSize; ++rank) {
-    auto child = ChildProcess::start(
-        "worker", {folder.path(), spaces.name(host_of(rank)), TwoSpaces::address(host_of(rank)),
-                   std::to_string(kSize), std::to_string(rank)});
-    ASSERT_TRUE(child);
-    ranks.push_back(*std::move(child));
-  }
+  const auto ranks = start_all("worker", folder, spaces, kSize);
   const auto expect_all = [&](const std::string& word) {
     for (const auto& rank : ranks) {
       const auto line = rank->pipe().read_line();
@@ -237,14 +245,7 @@ MUSTER_ROLE(component) {
 TEST_F(TwoHosts, ComponentsOfBothMakeACommunicatorFromTheirProxies) {
   constexpr Rank kSize = 4;
   const registries::embedded::TestFolder folder;
-  std::vector<std::unique_ptr<ChildProcess>> ranks;
-  for (Rank rank = 0; rank < kSize; ++rank) {
-    auto child = ChildProcess::start(
-        "component", {folder.path(), spaces.name(host_of(rank)), TwoSpaces::address(host_of(rank)),
-                      std::to_string(kSize), std::to_string(rank)});
-    ASSERT_TRUE(child);
-    ranks.push_back(*std::move(child));
-  }
+  const auto ranks = start_all("component", folder, spaces, kSize);
   for (const auto& rank : ranks) {
     const auto line = rank->pipe().read_line();
     EXPECT_EQ(line ? *line : line.error().describe(), "right");

@@ -170,12 +170,12 @@ def test_the_interpreter_ends_with_threads_inside_calls(group: str) -> None:
 
 def test_the_interpreter_ends_while_a_thread_is_told_of_an_event(group: str) -> None:
     program = """
-        import sys, threading, muster
+        import sys, threading, time, muster
         is_told = threading.Event()
         def listen(event):
             is_told.set()
             while True:
-                pass
+                time.sleep(0.001)
         one = muster.Proxy(sys.argv[1], "one", "one", on_event=listen)
         two = muster.Proxy(sys.argv[1], "two", expected=["one"])
         threading.Thread(target=one.receive_once, daemon=True).start()

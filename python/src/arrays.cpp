@@ -100,7 +100,7 @@ Buffer bytes_of(nb::handle array, nb::handle sent, const View& view, const Keepi
 
 // Structured types, dates, texts, numbers of other machines.
 Array read_odd(nb::handle array, const Keeping& keeping) {
-  const nb::object described = numpy().helpers.attr("describe")(array);
+  const nb::object described = call(numpy().helpers.attr("describe"), array);
   Array made;
   const nb::object code = described[0];
   if (PyLong_Check(code.ptr())) {
@@ -160,12 +160,12 @@ Memory* memory_of(nb::handle array) {
 
 bool is_more_than_array(nb::handle array) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(array.ptr())) == numpy().ndarray.ptr()) return false;
-  return nb::cast<bool>(numpy().helpers.attr("is_more_than_array")(array));
+  return nb::cast<bool>(call(numpy().helpers.attr("is_more_than_array"), array));
 }
 
 bool has_dtype_to_tell(nb::handle dtype) {
   if (dtype_of_number(nb::cast<long>(dtype.attr("num")))) return true;
-  return nb::cast<bool>(numpy().helpers.attr("can_be_described")(dtype));
+  return nb::cast<bool>(call(numpy().helpers.attr("can_be_described"), dtype));
 }
 
 Array read_array(nb::handle array, const Keeping& keeping) {
@@ -191,7 +191,7 @@ Array read_array(nb::handle array, const Keeping& keeping) {
 std::optional<Array> read_foreign(nb::handle object, const Keeping& keeping) {
   const bool has_buffer = PyObject_CheckBuffer(object.ptr()) != 0;
   if (!has_buffer && !nb::hasattr(object, "__dlpack__")) return std::nullopt;
-  const nb::object array = numpy().helpers.attr("from_foreign")(object);
+  const nb::object array = call(numpy().helpers.attr("from_foreign"), object);
   if (array.is_none()) return std::nullopt;
   if (is_array(array)) return read_array(array, keeping);
   // With the dtype that numpy has no name for.
@@ -203,7 +203,7 @@ std::optional<Array> read_foreign(nb::handle object, const Keeping& keeping) {
 nb::object plain_scalar(nb::handle object) {
   if (PyDict_GetItemString(PyImport_GetModuleDict(), "numpy") == nullptr) return {};
   if (PyObject_IsInstance(object.ptr(), numpy().generic.ptr()) != 1) return {};
-  return numpy().helpers.attr("plain")(object);
+  return call(numpy().helpers.attr("plain"), object);
 }
 
 nb::object make_array(DType dtype, std::span<const std::uint64_t> shape, Buffer bytes) {
@@ -214,8 +214,8 @@ nb::object make_array(DType dtype, std::span<const std::uint64_t> shape, Buffer 
 
 nb::object make_array(const std::string& description, std::span<const std::uint64_t> shape,
                       Buffer bytes) {
-  return numpy().helpers.attr("restore")(description, shape_tuple(shape),
-                                         to_memory(std::move(bytes)));
+  return call(numpy().helpers.attr("restore"), description, shape_tuple(shape),
+              to_memory(std::move(bytes)));
 }
 
 void bind_arrays(nb::module_& module) {

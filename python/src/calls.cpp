@@ -11,6 +11,7 @@
 #include "encode.h"
 #include "errors.h"
 #include "freezing.h"
+#include "interpreter.h"
 #include "message.h"
 
 namespace muster::python {
@@ -162,7 +163,7 @@ std::vector<msg::Expected> to_expected(nb::handle expected) {
   std::vector<msg::Expected> all;
   if (expected.is_none()) return all;
   if (PyUnicode_Check(expected.ptr())) refuse("what is expected", "a dict or a list", expected);
-  if (PyDict_Check(expected.ptr())) expected = expected.attr("items")();
+  if (PyDict_Check(expected.ptr())) expected = call(expected.attr("items"));
   for (const nb::handle item : nb::list(expected)) all.push_back(to_one_expected(item));
   return all;
 }
@@ -205,7 +206,7 @@ nb::object give(const ProxyHandle& handle, const msg::Replies& replies) {
   }
   for (const auto& failure : replies.failures) fail(failure.session, failure.peer, failure.error);
   for (const msg::SessionId id : replies.missing) missing.append(id);
-  return nb::module_::import_("muster._replies").attr("make")(messages, failures, missing);
+  return call(nb::module_::import_("muster._replies").attr("make"), messages, failures, missing);
 }
 
 }  // namespace muster::python

@@ -105,8 +105,8 @@ PyObject* Decoder::read_pickle(std::span<const std::byte> payload) {
     PyList_Append(buffers.ptr(), to_memory(*part).ptr());
   }
   return guard([&] {
-    return nb::module_::import_("pickle").attr("loads")(to_memory(*pickle),
-                                                        nb::arg("buffers") = buffers);
+    return call(nb::module_::import_("pickle").attr("loads"), to_memory(*pickle),
+                nb::arg("buffers") = buffers);
   });
 }
 

@@ -15,6 +15,7 @@
 #include "conditions.h"
 #include "encode.h"
 #include "errors.h"
+#include "interpreter.h"
 #include "message.h"
 #include "muster/msg/event_dispatcher.h"
 #include "proxy_handle.h"
@@ -200,7 +201,7 @@ class PyDispatcher {
       for (const msg::Message& message : failure.messages) {
         if (Result<nb::object> made = to_python(handle(), message)) messages.append(*made);
       }
-      report_(failure.event, failure.error.describe(), messages);
+      python::call(report_, failure.event, failure.error.describe(), messages);
     } catch (nb::python_error& raised) {
       if (is_exit(raised)) return end_by(raised);
       raised.restore();

@@ -328,8 +328,8 @@ class Encoder {
     const nb::list left_out;
     nb::object pickled;
     try {
-      pickled = dumps(nb::handle(object), nb::arg("protocol") = 5,
-                      nb::arg("buffer_callback") = left_out.attr("append"));
+      pickled = call(dumps, nb::handle(object), nb::arg("protocol") = 5,
+                     nb::arg("buffer_callback") = left_out.attr("append"));
     } catch (const nb::python_error& raised) {
       if (is_exit(raised) || raised.matches(PyExc_MemoryError)) throw;
       // Chained, so that the reason is seen and the type is ours.
@@ -342,7 +342,7 @@ class Encoder {
     const std::uint32_t first = add_part(bytes_buffer(pickled.ptr()));
     const std::size_t count = nb::len(left_out);
     for (const nb::handle buffer : left_out) {
-      const nb::object raw = buffer.attr("raw")();
+      const nb::object raw = call(buffer.attr("raw"));
       const Py_buffer* view = PyMemoryView_GET_BUFFER(raw.ptr());
       const std::span<const std::byte> bytes(static_cast<const std::byte*>(view->buf),
                                              static_cast<std::size_t>(view->len));

@@ -15,7 +15,7 @@ std::array<PyObject*, kCodes> classes{};
 nb::object make(const Error& error) {
   PyObject* type = classes.at(static_cast<std::size_t>(error.code()));
   if (type == nullptr) type = PyExc_RuntimeError;
-  return nb::handle(type)(nb::str(error.message().data(), error.message().size()));
+  return call(type, nb::str(error.message().data(), error.message().size()));
 }
 
 // The code of one of our own exceptions; Code::failed of any other.
@@ -40,8 +40,8 @@ void raise(const Error& error) {
 Error to_error(const nb::python_error& raised) {
   const nb::object exception = nb::borrow(raised.value());
   const Code code = code_of(exception);
-  const nb::object text =
-      nb::module_::import_("muster.errors").attr("_describe")(exception, code == Code::failed);
+  const nb::object text = call(nb::module_::import_("muster.errors").attr("_describe"), exception,
+                               code == Code::failed);
   Py_ssize_t size = 0;
   const char* const utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
   if (utf8 == nullptr) throw nb::python_error();
@@ -49,8 +49,8 @@ Error to_error(const nb::python_error& raised) {
 }
 
 void log_warning(std::string_view text) {
-  nb::module_::import_("logging").attr("getLogger")("muster").attr("warning")(
-      "%s", nb::str(text.data(), text.size()));
+  const nb::object log = call(nb::module_::import_("logging").attr("getLogger"), "muster");
+  call(log.attr("warning"), "%s", nb::str(text.data(), text.size()));
 }
 
 void bind_errors(nb::module_& module) {

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "interpreter.h"
 #include "muster/base/buffer.h"
 
 namespace muster::python {
@@ -27,7 +28,7 @@ Freezing::~Freezing() {
     if (is_read(*frozen.memory)) continue;
     frozen.memory->thaw();
     try {
-      helpers().attr("thaw")(frozen.parts);
+      call(helpers().attr("thaw"), frozen.parts);
     } catch (const nb::python_error&) {
       continue;  // It stays read-only, which harms nobody; what has failed is being raised.
     }
@@ -44,7 +45,7 @@ void Freezing::keep() {
 
 void Freezing::freeze(nb::handle array, Memory& memory) {
   memory.freeze();
-  nb::object parts = helpers().attr("freeze")(array);
+  nb::object parts = call(helpers().attr("freeze"), array);
   if (innermost == nullptr) return;
   innermost->frozen_.push_back({nb::borrow(array), &memory, std::move(parts)});
 }

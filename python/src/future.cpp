@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "collected.h"
 #include "errors.h"
+#include "interpreter.h"
 #include "muster/msg/proxy_wait.h"
 #include "notifier.h"
 #include "process.h"
@@ -137,7 +138,8 @@ Can be awaited.)")
       .def("_notify", &PyFuture::notify)
       .def_static("__class_getitem__", [](nb::handle) { return nb::type<PyFuture>(); })
       .def("__await__", [](nb::object self) {
-        return nb::module_::import_("muster._aio").attr("future")(self).attr("__await__")();
+        return call(
+            call(nb::module_::import_("muster._aio").attr("future"), self).attr("__await__"));
       });
 }
 

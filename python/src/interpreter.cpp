@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -36,6 +37,16 @@ bool is_finalizing() {
 #else
   return _Py_IsFinalizing() != 0;
 #endif
+}
+
+// PyGILState_Check() says yes to everyone once the interpreter has ended.
+bool has_lock() {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyThreadState* const holder = PyThreadState_GetUnchecked();
+#else
+  PyThreadState* const holder = _PyThreadState_UncheckedGet();
+#endif
+  return holder != nullptr && holder == PyGILState_GetThisThreadState();
 }
 
 bool must_sleep() {
@@ -123,12 +134,23 @@ void begin_closing() {
 void sleep_if_closing() {
   if (!must_sleep()) return;
   PyEval_SaveThread();
-  for (;;) pause();
+  stay_for_good();
 }
 
 void stay_if_ended() {
   // Whoever has let the lock go by itself would not get it back either.
-  while (is_finalizing() && PyGILState_Check() == 0 && must_sleep()) pause();
+  while (must_sleep() && !has_lock()) pause();
+}
+
+void stay_for_good() {
+  for (;;) pause();
+}
+
+void keep_ended_threads() {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    if (thrown == nullptr) stay_for_good();
+    std::rethrow_exception(thrown);
+  });
 }
 
 bool is_exit(const nb::python_error& raised) {

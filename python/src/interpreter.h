@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 #include "binding.h"
 #include "muster/msg/wait.h"
@@ -36,7 +37,11 @@ inline constexpr std::size_t kUnlockFrom = std::size_t{1} << 20;
 // A thread that Python ends, once the interpreter does, is unwound through our frames without the
 // lock: it sleeps for good where it comes by this.
 void stay_if_ended();
-// Does so at the end of its block.
+// For such a thread that has come as far as to Python's own frames.
+[[noreturn]] void stay_for_good();
+// Lets nanobind do so, which takes the end of a thread for an exception and finds none.
+void keep_ended_threads();
+// Stays, if ended, at the end of its block.
 class Stays {
  public:
   Stays() = default;
@@ -61,11 +66,12 @@ class Locked {
   PyGILState_STATE state_;
 };
 
-// callable(argument) of the user's, which may take long: what the frames around it hold is not let
-// go without the lock if Python ends the thread in there.
-inline nb::object call(nb::handle callable, nb::handle argument) {
+// callable(arguments...), of Python's: what the frames around it hold is not let go without the
+// lock if Python ends the thread in there.
+template <class... Arguments>
+nb::object call(nb::handle callable, Arguments&&... arguments) {
   const Stays stays;
-  return callable(argument);
+  return callable(std::forward<Arguments>(arguments)...);
 }
 
 // Any thread, with the lock or without: `object` is let go soon.

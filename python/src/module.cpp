@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   using namespace muster::python;
   nb::set_leak_warnings(false);  // Objects that live until the process ends are no leak.
   watch_forks();
+  keep_ended_threads();
   bind_errors(module);
   bind_memory(module);
   bind_arrays(module);

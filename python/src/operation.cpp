@@ -162,7 +162,8 @@ void bind_operation(nb::module_& module) {
                    "are in; None if all are.")
       .def("_notify", &PyOperation::notify)
       .def("__await__", [](nb::object self) {
-        return nb::module_::import_("muster._aio").attr("future")(self).attr("__await__")();
+        return call(
+            call(nb::module_::import_("muster._aio").attr("future"), self).attr("__await__"));
       });
 }
 

@@ -105,7 +105,7 @@ Runtime& runtime() {
   sleep_if_closing();
   if (is_closing()) raise(Error(Code::cancelled, "use muster: the interpreter is ending"));
   here.runtime = unwrap(Runtime::make());
-  nb::module_::import_("muster._process").attr("runtime_started")();
+  call(nb::module_::import_("muster._process").attr("runtime_started"));
   return *here.runtime;
 }
 

@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "freezing.h"
 #include "future.h"
+#include "interpreter.h"
 #include "message.h"
 #include "muster/msg/proxy_wait.h"
 #include "proxy.h"
@@ -136,7 +137,7 @@ Bodies to_bodies(const ProxyHandle& self, nb::handle said, const Keeping& keepin
                  nb::handle compression) {
   Freezing freezing;
   Bodies bodies;
-  const nb::object items = PyDict_Check(said.ptr()) ? said.attr("items")() : nb::borrow(said);
+  const nb::object items = PyDict_Check(said.ptr()) ? call(said.attr("items")) : nb::borrow(said);
   std::map<PyObject*, std::size_t> firsts;
   std::vector<nb::object> alive;  // Or another could be where one was.
   for (const nb::handle item : nb::list(items)) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "binding.h"
+#include "interpreter.h"
 
 namespace muster::python {
 
@@ -23,6 +24,8 @@ PyObject* guarded(Work work) noexcept {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    stay_for_good();  // No exception: Python ends the thread.
   }
   return nullptr;
 }

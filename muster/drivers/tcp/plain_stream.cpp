@@ -1,12 +1,18 @@
 #include "muster/drivers/tcp/plain_stream.h"
 
 #include <cerrno>
+#include <optional>
 
 #include <sys/socket.h>
 
 #include "muster/drivers/tcp/socket_options.h"
 
 namespace muster::drivers::tcp {
+
+PlainStream::PlainStream(int socket) : socket_(socket) {
+  const std::optional<SocketAddress> peer = SocketAddress::of_peer(socket);
+  is_near_ = peer && peer->is_loopback();
+}
 
 PlainStream::~PlainStream() { close_gently(socket_); }
 

@@ -26,6 +26,13 @@ struct Transfer {
   std::size_t bytes = 0;
 };
 
+// The most bytes of parts in one frame: little enough that others overtake a
+// large body soon, enough that the system calls do not show.
+inline constexpr std::size_t kFarBody = std::size_t{256} << 10;
+// Over loopback a reader that stays in the system for longer also takes over
+// what the sender's processor would do for each packet.
+inline constexpr std::size_t kNearBody = std::size_t{1} << 20;
+
 class Stream {
  public:
   enum class Handshake : std::uint8_t { done, wants_read, wants_write, failed };
@@ -51,6 +58,9 @@ class Stream {
 
   // Why the last call failed.
   virtual Error failure() const = 0;
+
+  // Of a frame that is sent.
+  virtual std::size_t max_body() const { return kFarBody; }
 
   // To be watched for readiness.
   virtual int descriptor() const = 0;

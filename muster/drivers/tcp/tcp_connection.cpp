@@ -83,6 +83,7 @@ void TcpConnection::shake_hands() {
     case Stream::Handshake::done:
       state_ = State::open;
       if (auto next = stream_->successor()) stream_ = std::move(next);
+      max_body_ = stream_->max_body();
       if (deadline_) shared_.loop.stop(*deadline_);
       watch_for(EPOLLIN);
       if (!queue_.empty()) shared_.loop.flush_later(*this);
@@ -144,7 +145,7 @@ Status TcpConnection::send(wire::Frame& frame) {
 
 Status TcpConnection::check(const wire::Frame& frame) const {
   if (!is_usable()) return Error(Code::unavailable, "the connection has ended");
-  return net::check_size(frame, kMaxBody);
+  return net::check_size(frame, max_body_);
 }
 
 Result<WritableBuffer> TcpConnection::allocate(std::size_t size) {

@@ -39,7 +39,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   Status send(wire::Frame& frame) override;
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer&) const override { return false; }
-  std::size_t max_body() const override { return kMaxBody; }
+  std::size_t max_body() const override { return max_body_; }
   void close() override;
   net::Peer peer() const override;
 
@@ -94,7 +94,8 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   Call ending_;  // Due at the end of the turn: tells it that it is over.
   std::unique_ptr<loop::Timer> deadline_;  // While shaking hands takes its time.
   std::optional<Error> why_;
-  std::size_t attempt_ = 0;    // Of those that the encryption allows.
+  std::size_t attempt_ = 0;  // Of those that the encryption allows.
+  std::size_t max_body_ = kFarBody;
   std::uint32_t watched_ = 0;  // Events, of the stream's descriptor.
   State state_ = State::waiting;
   bool is_dialed_ = false;

@@ -29,6 +29,7 @@ class ScriptedStream final : public Stream {
     std::vector<std::byte> incoming;   // To be read, then the end if `ends`.
     bool ends = false;
     bool fails = false;  // The next write.
+    std::size_t max_body = kFarBody;
     std::vector<std::byte> written;
     std::vector<std::size_t> writes;  // The size of each.
   };
@@ -77,6 +78,7 @@ class ScriptedStream final : public Stream {
     return {Transfer::State::moved, moved};
   }
   Error failure() const override { return {Code::unavailable, "broken by the script"}; }
+  std::size_t max_body() const override { return script_.max_body; }
   int descriptor() const override { return ready_; }
 
  private:
@@ -256,14 +258,17 @@ TEST(TcpConnection, ASinkThatFillsTheQueueWheneverThereIsRoomLetsTurnsEnd) {
   }
 }
 
-TEST(TcpConnection, RefusesAFrameThatNoPeerWouldTake) {
-  Bench bench;
-  bench.start();
+TEST(TcpConnection, RefusesAFrameThatOthersWouldWaitForTooLong) {
+  for (const std::size_t most : {kFarBody, kNearBody}) {
+    Bench bench;
+    bench.script.max_body = most;
+    bench.start();
 
-  EXPECT_EQ(bench.send({24, {kMaxBody, 1}}, 0).error().code(), Code::invalid);
-  EXPECT_EQ(bench.send({0, std::vector<std::size_t>(wire::kMaxParts + 1)}, 0).error().code(),
-            Code::invalid);
-  EXPECT_TRUE(bench.send({24, {kMaxBody}}, 0));
+    EXPECT_EQ(bench.send({24, {most, 1}}, 0).error().code(), Code::invalid);
+    EXPECT_EQ(bench.send({0, std::vector<std::size_t>(wire::kMaxParts + 1)}, 0).error().code(),
+              Code::invalid);
+    EXPECT_TRUE(bench.send({24, {most}}, 0));
+  }
 }
 
 TEST(TcpConnection, FramesLeaveOnceHandsAreShaken) {

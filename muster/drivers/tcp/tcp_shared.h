@@ -10,6 +10,7 @@
 
 #include "muster/base/buffer_pool.h"
 #include "muster/drivers/tcp/busy_poller.h"
+#include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/tls_context.h"
 #include "muster/net/complaints.h"
@@ -17,9 +18,8 @@
 
 namespace muster::drivers::tcp {
 
-// The most bytes of parts in one frame: little enough that others overtake a
-// large body soon, enough that the system calls do not show.
-inline constexpr std::size_t kMaxBody = std::size_t{256} << 10;
+// The most bytes of parts in one frame that comes in.
+inline constexpr std::size_t kMaxBody = kNearBody;
 
 struct TcpShared {
   TcpShared(loop::Loop& the_loop, TcpOptions the_options)

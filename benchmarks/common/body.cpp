@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include <sys/mman.h>
+
 #include "benchmarks/common/fail.h"
 
 namespace muster::bench {
@@ -25,6 +27,15 @@ std::uint64_t load(const std::byte* at) {
 }
 
 }  // namespace
+
+BodyBuffer::BodyBuffer()
+    : at_(mmap(nullptr, kLargeBody, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  if (at_ == MAP_FAILED) fail_errno("mmap");
+  madvise(at_, kLargeBody, MADV_HUGEPAGE);
+  fill_body(bytes());
+}
+
+BodyBuffer::~BodyBuffer() { munmap(at_, kLargeBody); }
 
 void fill_body(std::span<std::byte> body) {
   for (std::size_t at = 0; at + sizeof(kPattern) <= body.size(); at += sizeof(kPattern)) {

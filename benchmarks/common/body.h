@@ -15,6 +15,21 @@ inline constexpr std::size_t kPage = 4096;
 inline constexpr std::size_t kLargeBody = std::size_t{64} << 20;
 inline constexpr std::size_t kHugeBody = std::size_t{256} << 20;
 
+// Private memory for a large body, as array libraries have it: in huge pages where the
+// system gives them on request.
+class BodyBuffer {
+ public:
+  BodyBuffer();
+  ~BodyBuffer();
+  BodyBuffer(const BodyBuffer&) = delete;
+  BodyBuffer& operator=(const BodyBuffer&) = delete;
+
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(at_), kLargeBody}; }
+
+ private:
+  void* at_;
+};
+
 // Touches every page and writes the pattern; once per buffer.
 void fill_body(std::span<std::byte> body);
 

@@ -1,6 +1,5 @@
 // Large bodies: copied, and read where they lie.
 #include <cstring>
-#include <vector>
 
 #include "benchmarks/common/body.h"
 #include "benchmarks/common/clock.h"
@@ -51,9 +50,9 @@ Report copied(const Options& options, const Way& way) {
   {
     Node node(way);
     node.connect(bound->wait());
-    std::vector<std::byte> body(kLargeBody);
-    report = time_bodies(options, body, [&](std::uint64_t) {
-      node.send(Buffer(body, nullptr));
+    const BodyBuffer body;
+    report = time_bodies(options, body.bytes(), [&](std::uint64_t) {
+      node.send(Buffer(body.bytes(), nullptr));
       return receive_arrival(node);
     });
     node.send(Buffer());

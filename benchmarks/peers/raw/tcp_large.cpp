@@ -3,8 +3,6 @@
 // What matters here, by trying: cubic instead of the system's default, buffers
 // of 2 MB (more falls out of the cache, less waits too often), a receive
 // straight into memory that has been touched before, and no sleeping.
-#include <sys/mman.h>
-
 #include "benchmarks/common/body.h"
 #include "benchmarks/common/clock.h"
 #include "benchmarks/common/fail.h"
@@ -21,25 +19,6 @@ constexpr SocketOptions kTuned{.buffer_bytes = 2 << 20, .loss_based = true};
 struct Head {
   std::uint64_t number;
   std::uint64_t size;
-};
-
-// Private memory in huge pages where the system gives them on request.
-class BodyBuffer {
- public:
-  BodyBuffer()
-      : at_(mmap(nullptr, kLargeBody, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    if (at_ == MAP_FAILED) fail_errno("mmap");
-    madvise(at_, kLargeBody, MADV_HUGEPAGE);
-    fill_body(bytes());
-  }
-  ~BodyBuffer() { munmap(at_, kLargeBody); }
-  BodyBuffer(const BodyBuffer&) = delete;
-  BodyBuffer& operator=(const BodyBuffer&) = delete;
-
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(at_), kLargeBody}; }
-
- private:
-  void* at_;
 };
 
 void receive_bodies(const Socket& socket) {

@@ -1,8 +1,6 @@
 // 64 MiB bodies one way, from the sender's memory without a copy of its own.
 #include "benchmarks/common/large.h"
 
-#include <vector>
-
 #include "benchmarks/common/body.h"
 #include "benchmarks/common/clock.h"
 #include "benchmarks/common/fail.h"
@@ -34,9 +32,9 @@ Report large(const Options& options, const std::string& address, const Keys* key
   Socket socket(ZMQ_PAIR);
   socket.encrypt_as_client(keys);
   socket.connect(*bound);
-  std::vector<std::byte> body(kLargeBody);
-  const Report report = time_bodies(options, body, [&](std::uint64_t) {
-    send_in_place(socket, body);
+  const BodyBuffer body;
+  const Report report = time_bodies(options, body.bytes(), [&](std::uint64_t) {
+    send_in_place(socket, body.bytes());
     Arrival arrival{};
     socket.receive(&arrival, sizeof(arrival));
     return arrival;

@@ -24,7 +24,7 @@ inline std::size_t FrameReader::take_small(std::span<const std::byte> bytes, net
   const std::uint64_t limit = std::min<std::uint64_t>(net::kLargePart, max_body_ + 1);
   const std::size_t used = wire::read_small_frame(bytes, limit, pool_, frame_);
   if (used == 0) return 0;
-  was_large_ = false;
+  since_large_ += static_cast<std::uint32_t>(expects_large());
   sink.on_frame(frame_);
   frame_.parts.clear();
   return used;
@@ -162,7 +162,7 @@ void FrameReader::finish_if_full(net::Sink& sink) {
   while (target_ < targets_.size() && targets_[target_].empty()) ++target_;
   if (target_ < targets_.size()) return;
   is_filling_ = false;
-  was_large_ = is_large_;
+  since_large_ = is_large_ ? 0 : since_large_ + static_cast<std::uint32_t>(expects_large());
   sink.on_frame(frame_);
   frame_.parts.clear();
 }

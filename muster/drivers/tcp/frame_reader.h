@@ -39,8 +39,9 @@ class FrameReader {
   bool is_stopped() const { return is_stopped_; }
   // True in the middle of a frame.
   bool is_inside() const { return is_filling_ || !opening_.empty(); }
-  // True if the last frame had a large part: more of them may follow.
-  bool was_large() const { return was_large_; }
+  // True if one of the last few frames had a large part: more of them may follow. Between
+  // two that belong together stand those which announce them, or are in a hurry.
+  bool expects_large() const { return since_large_ < kExpected; }
 
  private:
   Result<std::size_t> open(std::span<const std::byte> bytes, net::Sink& sink);
@@ -52,6 +53,8 @@ class FrameReader {
   std::size_t fill(std::span<const std::byte> bytes);
   void finish_if_full(net::Sink& sink);
 
+  static constexpr std::uint32_t kExpected = 8;
+
   BufferPool& pool_;
   std::size_t max_body_;
   std::vector<std::byte> opening_;  // Prefix, sizes and head, as far as they have come.
@@ -62,7 +65,7 @@ class FrameReader {
   std::size_t small_ = 0;                      // Bytes of the block for the small parts.
   bool is_filling_ = false;
   bool is_large_ = false;
-  bool was_large_ = false;
+  std::uint32_t since_large_ = kExpected;  // Small frames, as far as that matters.
   bool is_stopped_ = false;
 };
 

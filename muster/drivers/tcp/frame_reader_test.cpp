@@ -156,7 +156,25 @@ TEST(FrameReader, WantsTheBytesOfALargePartWhereItWasPlaced) {
   reader.put(wanted.size(), sink);
   ASSERT_EQ(sink.frames.size(), 1U);
   EXPECT_EQ(sink.frames[0].parts[1].data(), wanted.data());
-  EXPECT_TRUE(reader.was_large());
+}
+
+TEST(FrameReader, ExpectsALargePartForAFewFramesAfterOne) {
+  BufferPool pool;
+  FrameReader reader(pool, kMaxBody);
+  Recorder sink;
+  const std::vector<std::byte> small = on_the_wire(make_frame({8, {16}}, 0));
+  const std::vector<std::byte> bare = on_the_wire(make_frame({8, {}}, 0));
+  EXPECT_FALSE(reader.expects_large());
+
+  ASSERT_TRUE(reader.take(on_the_wire(make_frame({8, {net::kLargePart}}, 0)), sink));
+  int expected = 0;
+  for (; reader.expects_large() && expected < 100; ++expected) {
+    ASSERT_TRUE(reader.take(expected % 2 == 0 ? small : bare, sink));
+  }
+
+  EXPECT_EQ(expected, 8);
+  ASSERT_TRUE(reader.take(small, sink));
+  EXPECT_FALSE(reader.expects_large());
 }
 
 TEST(FrameReader, PartsOfOneFrameAreAlignedAndShareABlock) {

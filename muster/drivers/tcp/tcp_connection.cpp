@@ -258,7 +258,7 @@ Transfer TcpConnection::read_once(std::size_t& asked) {
   const std::span<std::byte> wanted = reader_.wanted();
   std::array<iovec, 2> into{};
   std::size_t count = 0;
-  std::size_t room = reader_.was_large() ? kCautious : shared_.reading.size();
+  std::size_t room = reader_.expects_large() ? kCautious : shared_.reading.size();
   if (!wanted.empty()) {
     into[count++] = {wanted.data(), wanted.size()};
     room = kBeyond;

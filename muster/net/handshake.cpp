@@ -29,8 +29,8 @@ constexpr std::size_t kGenerationSize = 4;
 constexpr std::size_t kMaxReason = 200;
 
 constexpr std::string_view kSalt = "muster link";
-constexpr std::string_view kClientLabel = "muster link 1: the client's proof";
-constexpr std::string_view kServerLabel = "muster link 1: the server's proof";
+constexpr std::string_view kClientLabel = "muster link 2: the client's proof";
+constexpr std::string_view kServerLabel = "muster link 2: the server's proof";
 
 // Says nothing that a guesser could use.
 Error tokens_differ() { return invalid("the tokens differ"); }
@@ -45,6 +45,14 @@ std::size_t size_of_introduction(const Introduction& peer) { return kAtName + pe
 void append_generation(std::vector<std::byte>& body, std::uint32_t generation) {
   body.resize(body.size() + kGenerationSize);
   wire::store(body.data() + body.size() - kGenerationSize, generation);
+}
+
+// With its size: or what one body ends with could be taken for the beginning of the next.
+void append_body(std::vector<std::byte>& transcript, std::span<const std::byte> body) {
+  std::byte size[sizeof(std::uint32_t)];
+  wire::store(size, static_cast<std::uint32_t>(body.size()));
+  transcript.insert(transcript.end(), std::begin(size), std::end(size));
+  transcript.insert(transcript.end(), body.begin(), body.end());
 }
 
 Result<Introduction> read_introduction(std::span<const std::byte> body, std::size_t tail) {
@@ -132,13 +140,13 @@ Result<Handshake> Handshake::make(Role role, std::span<const Token> tokens, cons
                           derive_key(token.secret, salt, kServerLabel)});
   }
   if (role == Role::server) return made;
-  made.transcript_ = made.introduction(me.versions);
-  made.transcript_.push_back(static_cast<std::byte>(tokens.size()));
-  for (const Token& token : tokens) append_generation(made.transcript_, token.generation);
+  made.hello_ = made.introduction(me.versions);
+  made.hello_.push_back(static_cast<std::byte>(tokens.size()));
+  for (const Token& token : tokens) append_generation(made.hello_, token.generation);
   return made;
 }
 
-Handshake::Message Handshake::start() const { return {Kind::hello, transcript_}; }
+Handshake::Message Handshake::start() const { return {Kind::hello, hello_}; }
 
 std::vector<std::byte> Handshake::introduction(VersionRange versions) const {
   std::vector<std::byte> body(kAtName + me_.name.size());
@@ -209,10 +217,10 @@ Handshake::Step Handshake::on_hello(std::span<const std::byte> body) {
   }
   version_ = static_cast<std::uint8_t>(common);
   MUSTER_TRY_OK(choose(body.subspan(size_of_introduction(peer_))));
-  transcript_.assign(body.begin(), body.end());
+  append_body(transcript_, body);
   std::vector<std::byte> answer = introduction({version_, version_});
   append_generation(answer, keys_[chosen_].generation);
-  transcript_.insert(transcript_.end(), answer.begin(), answer.end());
+  append_body(transcript_, answer);
   const Proof proof = hmac(keys_[chosen_].server, transcript_);
   answer.insert(answer.end(), proof.begin(), proof.end());
   transcript_.insert(transcript_.end(), proof.begin(), proof.end());
@@ -227,7 +235,8 @@ Handshake::Step Handshake::on_answer(std::span<const std::byte> body) {
   if (found == keys_.end()) return tokens_differ();
   chosen_ = static_cast<std::size_t>(found - keys_.begin());
   const std::span<const std::byte> said = body.first(body.size() - kProofSize);
-  transcript_.insert(transcript_.end(), said.begin(), said.end());
+  append_body(transcript_, hello_);
+  append_body(transcript_, said);
   const std::span<const std::byte> proof = body.last(kProofSize);
   if (!is_same(hmac(keys_[chosen_].server, transcript_), proof)) return tokens_differ();
   // Believed from here on.

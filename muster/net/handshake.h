@@ -131,6 +131,7 @@ class Handshake {
   std::vector<Keys> keys_;  // The newest first.
   std::size_t chosen_ = 0;  // Of keys_.
   std::uint8_t version_ = 0;
+  std::vector<std::byte> hello_;       // The client's.
   std::vector<std::byte> transcript_;  // All bodies so far, in order.
   std::optional<Message> refusal_;
 };

@@ -250,6 +250,26 @@ TEST(Handshake, AReflectedHandshakeFails) {
   EXPECT_FALSE(c.receive(Kind::proof, proof));
 }
 
+TEST(Handshake, WhoStandsBetweenCannotSayWhoTheServerIs) {
+  // The end of the hello that the server got, as the beginning of the answer that the client gets:
+  // all that both have proved is the same bytes.
+  Handshake a = client();
+  Handshake c = server();
+  Handshake forger = *Handshake::make(Role::server, bytes("another token than that"),
+                                      intro("somebody else"), nonce(5));
+  const std::vector<std::byte> hello = a.start().body;
+  const std::vector<std::byte> forged = (*forger.receive(Kind::hello, hello))->body;
+  const std::span<const std::byte> inserted = std::span(forged).first(forged.size() - kProofSize);
+  std::vector<std::byte> longer = hello;
+  longer.insert(longer.end(), inserted.begin(), inserted.end());
+  const auto answer = c.receive(Kind::hello, longer);
+  ASSERT_TRUE(answer);
+  std::vector<std::byte> spliced(inserted.begin(), inserted.end());
+  spliced.insert(spliced.end(), (*answer)->body.begin(), (*answer)->body.end());
+
+  EXPECT_FALSE(a.receive(Kind::answer, spliced));
+}
+
 TEST(Handshake, AReplayedHandshakeFailsAtEitherEnd) {
   Handshake a = client();
   Handshake b = server();

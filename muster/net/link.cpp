@@ -133,8 +133,12 @@ void Link::shake_hands(wire::Frame& frame) {
   if (frame.parts.size() > 1 || frame.head.size() != kLinkHead || head.credit != 0) {
     return refuse(Error(Code::invalid, "a frame of another form").during("handshake"));
   }
-  const std::span<const std::byte> body =
-      frame.parts.empty() ? std::span<const std::byte>() : frame.parts[0].bytes();
+  // Of our own: it is read more than once, and may lie where the peer can still write.
+  std::vector<std::byte> body;
+  if (!frame.parts.empty()) {
+    const std::span<const std::byte> said = frame.parts[0].bytes();
+    body.assign(said.begin(), said.begin() + std::min(said.size(), kMaxHandshake + 1));
+  }
   auto step = handshake_->receive(head.kind, body);
   if (!step) return refuse(std::move(step).error());
   if (*step) say(**std::move(step));

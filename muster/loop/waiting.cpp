@@ -162,7 +162,8 @@ bool Loop::spin(Waiter& me) {
     if (++me.spin.looks % kClockEvery == 0) {
       if (is_spin_over(me)) return false;
       share_processor(me);
-      if (me.is_done()) return true;  // Whoever held the baton meanwhile has brought it.
+      // Whoever held the baton meanwhile may have brought it, or left something for soon.
+      if (!soon_.empty() || me.is_done()) return true;
     }
     pause();
   }
@@ -211,6 +212,8 @@ void Loop::disarm_all() {
 
 // True if the keeper was called because another thread has left something for soon.
 bool Loop::park(Waiter& me) {
+  // Nobody else does it while this one leads.
+  if (!me.is_keeper && !soon_.empty()) return false;
   if (!is_armed_ && arm_all()) {
     disarm_all();
     return false;

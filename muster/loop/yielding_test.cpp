@@ -99,6 +99,29 @@ TEST(Yielding, EndsWhenSomebodyElseHasBroughtWhatItWaitsFor) {
   EXPECT_EQ(source.looks(), 5);
 }
 
+class Flushed final : public Flusher {
+ public:
+  bool has_come = false;
+  void flush() override { has_come = true; }
+};
+
+TEST(Spinning, DoesWhatSomebodyElseHasLeftForSoonBeforeItSleeps) {
+  auto loop = *Loop::make({.keeper = false});
+  Flushed left;
+  ActsAtALook source(Outlook::soon, 5, [&] { loop->flush_soon(left); });
+  {
+    const Turn turn(*loop);
+    loop->add(source);
+  }
+
+  EXPECT_TRUE(
+      loop->wait_until([&] { return left.has_come; }, loop->now() + std::chrono::seconds(5)));
+
+  const Turn turn(*loop);
+  loop->remove(source);
+  EXPECT_EQ(source.sleeps(), 0);
+}
+
 TEST(Yielding, EndsWhenATimerIsDue) {
   ManualClock clock;
   auto loop = *Loop::make({.clock = &clock, .keeper = false});

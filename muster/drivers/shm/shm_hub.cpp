@@ -130,7 +130,11 @@ void ShmHub::make_hot(ShmConnection& connection) {
     cool(*coldest);
   }
   hot_.push_back(&connection);
-  connection.listen_by_polling();
+  if (!is_armed_) return connection.listen_by_polling();
+  // Others sleep, and nobody polls before one of them is rung for.
+  if (!connection.listen_by_bell()) return;
+  left_over_.push_back(connection.slot());
+  loop_.flush_soon(*this);
 }
 
 void ShmHub::cool(ShmConnection& connection) {
@@ -194,6 +198,7 @@ loop::Outlook ShmHub::outlook() {
 }
 
 bool ShmHub::arm() {
+  is_armed_ = true;
   for (ShmConnection* connection : hot_) connection->publish_progress();
   door_->park();
   bool found = door_->has_rung();
@@ -202,6 +207,7 @@ bool ShmHub::arm() {
 }
 
 void ShmHub::disarm() {
+  is_armed_ = false;
   door_->unpark();
   for (ShmConnection* connection : hot_) connection->listen_by_polling();
 }

@@ -86,7 +86,8 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
   Probe probe_;
   std::vector<ShmConnection*> by_slot_;
   std::vector<ShmConnection*> hot_;  // Last used last.
-  // Links that are hot no more, with something that nobody will ring for.
+  bool is_armed_ = false;            // Who sleeps is to be rung for.
+  // Links with something that nobody will ring for.
   std::vector<std::uint32_t> left_over_;
   std::uint32_t woken_ = 0;      // Peers that slept, by what we sent last, to one or to many;
   bool has_considered_ = false;  // how to wait, since then;

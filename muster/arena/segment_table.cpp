@@ -1,72 +1,75 @@
 #include "muster/arena/segment_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::arena {
 
+bool SentSegments::Entry::is_gone() const {
+  return std::ranges::all_of(segments, [](const auto& segment) { return segment.expired(); });
+}
+
 Result<SentSegments::Slot> SentSegments::slot_for(const std::shared_ptr<Segment>& segment) {
   if (const auto known = by_key_.find(segment->key()); known != by_key_.end()) {
-    Entry& entry = entries_[known->second];
+    Entry& entry = known->second;
     // Once the segment is gone its key may mean other memory.
-    const bool is_new = entry.segment.expired();
-    if (is_new) entry.segment = segment;
-    return Slot{known->second, is_new};
+    if (!entry.is_gone()) {
+      const auto is_this = [&](const auto& one) {
+        return !one.owner_before(segment) && !segment.owner_before(one);
+      };
+      if (std::ranges::none_of(entry.segments, is_this)) {
+        std::erase_if(entry.segments, [](const auto& one) { return one.expired(); });
+        entry.segments.push_back(segment);
+      }
+      return Slot{entry.number, false};
+    }
+    collect_gone();
   }
-  MUSTER_TRY(const std::uint32_t number, free_slot());
-  entries_[number] = Entry{segment, segment->key(), true};
-  by_key_.emplace(segment->key(), number);
+  if (by_key_.size() + gone_.size() >= max_slots_) collect_gone();
+  if (by_key_.size() + gone_.size() >= max_slots_) {
+    return Error(Code::overloaded, "too many segments are in use over one link");
+  }
+  const std::uint32_t number = next_number();
+  by_key_.emplace(segment->key(), Entry{number, {segment}});
   return Slot{number, true};
 }
 
-Result<std::uint32_t> SentSegments::free_slot() {
-  if (free_.empty() && entries_.size() == max_slots_) {
-    // Nobody needs to be told of these: each is replaced when used again.
-    std::vector<std::uint32_t> gone;
-    take_gone(gone);
-    if (gone.empty()) {
-      return Error(Code::overloaded, "too many segments are in use over one link");
-    }
-  }
-  if (free_.empty()) {
-    entries_.emplace_back();
-    return static_cast<std::uint32_t>(entries_.size() - 1);
-  }
-  const std::uint32_t number = free_.back();
-  free_.pop_back();
-  return number;
+// Those of 2^32 segments ago the peer does not know any more, but for what is still there.
+std::uint32_t SentSegments::next_number() {
+  const auto is_taken = [this](std::uint32_t number) {
+    return number == kNoSlot || std::ranges::find(gone_, number) != gone_.end() ||
+           std::ranges::any_of(by_key_,
+                               [&](const auto& entry) { return entry.second.number == number; });
+  };
+  while (is_taken(next_)) ++next_;
+  return next_++;
 }
 
 void SentSegments::forget(std::uint32_t number) {
-  if (number >= entries_.size() || !entries_[number].is_used) return;
-  by_key_.erase(entries_[number].key);
-  entries_[number] = {};
-  free_.push_back(number);
+  std::erase_if(by_key_, [&](const auto& entry) { return entry.second.number == number; });
 }
 
-void SentSegments::take_gone(std::vector<std::uint32_t>& numbers) {
-  for (std::uint32_t number = 0; number < entries_.size(); ++number) {
-    if (!entries_[number].is_used || !entries_[number].segment.expired()) continue;
-    forget(number);
-    numbers.push_back(number);
-  }
+void SentSegments::collect_gone() {
+  std::erase_if(by_key_, [this](const auto& entry) {
+    if (!entry.second.is_gone()) return false;
+    gone_.push_back(entry.second.number);
+    return true;
+  });
 }
 
 Status ReceivedSegments::put(std::uint32_t number, std::shared_ptr<Segment> segment) {
-  if (number >= max_slots_) return Error(Code::invalid, "a peer named a slot that cannot be");
-  if (number >= slots_.size()) slots_.resize(number + 1);
-  if (slots_[number] == nullptr) ++count_;
+  if (slots_.size() >= max_slots_ && !slots_.contains(number)) {
+    return Error(Code::invalid, "a peer named more segments than there may be");
+  }
   slots_[number] = std::move(segment);
   return ok();
 }
 
 std::shared_ptr<Segment> ReceivedSegments::find(std::uint32_t number) const {
-  return number < slots_.size() ? slots_[number] : nullptr;
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : found->second;
 }
 
-void ReceivedSegments::drop(std::uint32_t number) {
-  if (number >= slots_.size() || slots_[number] == nullptr) return;
-  slots_[number].reset();
-  --count_;
-}
+void ReceivedSegments::drop(std::uint32_t number) { slots_.erase(number); }
 
 }  // namespace muster::arena

@@ -107,7 +107,8 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   Status take_frame(std::span<const std::byte> body);
   WritableBuffer memory_for(const wire::Head& head, std::size_t part, std::uint64_t size);
   Status copy_inside(std::span<const std::byte> inside, wire::Frame& frame);
-  Status start_fetch(const PartPlan& plan, std::size_t part, Incoming& incoming);
+  Result<WritableBuffer> find_target(const PartPlan& plan, std::size_t part,
+                                     const wire::Frame& frame);
   Status deliver(Incoming incoming);
   bool next_is_direct();
   Result<Buffer> take_reference(const PartPlan& plan);

@@ -129,14 +129,24 @@ Status ShmConnection::take_frame(std::span<const std::byte> body) {
   MUSTER_TRY(const std::size_t at, read_frame_record(body, frame.head, read_plans_));
   MUSTER_TRY_OK(copy_inside(body.subspan(at), frame));
   const std::size_t part_count = frame.parts.size();
+  std::vector<WritableBuffer> targets;
   for (std::size_t i = 0; i < read_plans_.size(); ++i) {
     const PartPlan& plan = read_plans_[i];
     if (has_ended_) return Error(Code::cancelled, "closed by who was asked for memory");
     if (plan.how == How::reference) {
       MUSTER_TRY(frame.parts[i], take_reference(plan));
     } else if (plan.how == How::direct) {
-      MUSTER_TRY_OK(start_fetch(plan, i, incoming));
+      MUSTER_TRY(WritableBuffer target, find_target(plan, i, frame));
+      targets.push_back(std::move(target));
     }
+  }
+  // Not before nothing can fail any more: from here on the peer may write there.
+  for (std::size_t i = 0, next = 0; next < targets.size(); ++i) {
+    const PartPlan& plan = read_plans_[i];
+    if (plan.how != How::direct) continue;
+    std::byte* const data = targets[next].data();
+    incoming.fetches.push_back({i, std::move(targets[next++]),
+                                DirectFetch(peer_cell(plan.slot), plan.place, data, plan.size)});
   }
   if (incoming.fetches.empty()) {
     sink_->on_frame(frame);
@@ -205,6 +215,10 @@ Status ShmConnection::copy_inside(std::span<const std::byte> inside, wire::Frame
 }
 
 Result<Buffer> ShmConnection::take_reference(const PartPlan& plan) {
+  // Least of all a handshake, which is read more than once.
+  if (plan.size < net::kReferenceFrom) {
+    return Error(Code::invalid, "a reference to a part that is to be copied");
+  }
   std::shared_ptr<arena::Segment> segment = received_.find(plan.slot);
   if (segment == nullptr) {
     // Its descriptor was sent before this record, so it is there.
@@ -215,20 +229,19 @@ Result<Buffer> ShmConnection::take_reference(const PartPlan& plan) {
   return make_remote_buffer(std::move(segment), plan.place, plan.size, releases_, plan.handle);
 }
 
-Status ShmConnection::start_fetch(const PartPlan& plan, std::size_t part, Incoming& incoming) {
+// Where a part, or a bundle of them, that is copied directly shall go.
+Result<WritableBuffer> ShmConnection::find_target(const PartPlan& plan, std::size_t part,
+                                                  const wire::Frame& frame) {
   if (plan.slot >= kDirectCells) return Error(Code::invalid, "a direct copy without a cell");
   if ((abilities_ & kMayRead) == 0) {
     return Error(Code::invalid, "a direct copy that this side did not agree to");
   }
-  const bool is_bundle = part == incoming.frame.parts.size();
+  const bool is_bundle = part == frame.parts.size();
   WritableBuffer target =
-      is_bundle ? hub_.pool().take(plan.size) : memory_for(incoming.frame.head, part, plan.size);
+      is_bundle ? hub_.pool().take(plan.size) : memory_for(frame.head, part, plan.size);
   if (target.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
   if (has_ended_) return Error(Code::cancelled, "closed by who was asked for memory");
-  std::byte* const data = target.data();
-  incoming.fetches.push_back(
-      {part, std::move(target), DirectFetch(peer_cell(plan.slot), plan.place, data, plan.size)});
-  return ok();
+  return target;
 }
 
 // True if a piece was copied or a frame delivered.

@@ -218,9 +218,11 @@ Status ShmConnection::bundle(const wire::Frame& frame) {
 
 Result<PartPlan> ShmConnection::plan_reference(const Buffer& part) {
   const std::shared_ptr<arena::Segment>& segment = arena::SharedBlock::of(part)->segment();
-  MUSTER_TRY(const arena::SentSegments::Slot slot, sent_.slot_for(segment));
+  Result<arena::SentSegments::Slot> found = sent_.slot_for(segment);
+  if (!found || found->is_new) tell_of_gone_segments();
+  if (!found) found = sent_.slot_for(segment);
+  MUSTER_TRY(const arena::SentSegments::Slot slot, std::move(found));
   if (slot.is_new) {
-    tell_of_gone_segments();
     const SegmentNotice notice{kSetupMagic, slot.number, segment->size()};
     const Status sent =
         send_message(socket_.get(), &notice, sizeof notice, {segment->descriptor()});
@@ -240,16 +242,12 @@ Result<PartPlan> ShmConnection::plan_reference(const Buffer& part) {
 }
 
 // The peer's mapping is what keeps the memory of segments that are gone here. It hears
-// of them when another one takes their place, on the same way as of that one, so that
-// a slot that is used again cannot be dropped afterwards.
+// of them when another one comes.
 void ShmConnection::tell_of_gone_segments() {
-  std::vector<std::uint32_t> gone;
-  sent_.take_gone(gone);
-  for (const std::uint32_t slot : gone) {
+  sent_.tell_gone([this](std::uint32_t slot) {
     const SegmentNotice notice{kSetupMagic, slot, 0};
-    // If there is no room for it: what is put there next replaces it as well.
-    static_cast<void>(send_message(socket_.get(), &notice, sizeof notice, {}));
-  }
+    return static_cast<bool>(send_message(socket_.get(), &notice, sizeof notice, {}));
+  });
 }
 
 // The frame does not go after all.
@@ -268,7 +266,8 @@ void ShmConnection::ring_peer() {
 }
 
 void ShmConnection::send_releases() {
-  if (release_batch_.empty()) releases_->take(release_batch_);
+  // Always: only the first of those that wait there says so.
+  releases_->take(release_batch_);
   std::size_t done = 0;
   while (done < release_batch_.size()) {
     const std::size_t count = std::min(kMostReleases, release_batch_.size() - done);

@@ -70,6 +70,37 @@ TEST_P(ShmSegments, ThatAreGoneAreUnmappedByThePeerToo) {
   EXPECT_LT(mapped_segments(), 10U) << "not one for each body that ever came";
 }
 
+TEST_P(ShmSegments, AreGivenBackThoughTheRingWasFullWhenBodiesWereLetGo) {
+  Host& host = listen();
+  auto [near, far] = connect(host);
+  std::vector<std::weak_ptr<arena::Segment>> segments;
+  for (const std::size_t size : {std::size_t{128} << 10, std::size_t{512} << 10}) {
+    wire::Frame frame;
+    frame.head.resize(8);
+    {
+      const loop::Turn turn(far.loop());
+      frame.parts.push_back(std::move(*far.connection->allocate(size)).freeze());
+    }
+    segments.push_back(arena::SharedBlock::of(frame.parts[0])->segment());
+    ASSERT_TRUE(far.send(frame));
+  }
+  ASSERT_TRUE(run_until([&end = near] { return end.frame_count() == 2; }));
+  std::vector<wire::Frame> bodies = near.take_frames();
+  rig->set_far_reading(false);
+  {
+    const loop::Turn turn(near.loop());
+    while (near.send(make_frame({32, {64}}, 0))) continue;
+  }
+
+  bodies.pop_back();  // One after the other: neither finds room.
+  bodies.pop_back();
+  rig->set_far_reading(true);
+
+  for (const auto& segment : segments) {
+    EXPECT_TRUE(run_until([&] { return segment.expired(); })) << "its owner has not heard";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shm, ShmSegments,
                          ::testing::Values(make_subject(
                              "shm_that_keeps_nothing",

@@ -200,6 +200,7 @@ class Link final : private Sink, private loop::Flusher {
   void tick(TimePoint now);
 
   // Sending (link_send.cpp).
+  bool is_passed(const Buffer& part) const;
   Passage look_at(const wire::Frame& frame) const;
   static bool is_large(const Passage& passage) { return passage.counted > kLargePart; }
   LinkHead head_for(Kind kind, Lane lane = {}) const {

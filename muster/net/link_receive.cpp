@@ -188,6 +188,7 @@ void Link::take_bye(const LinkHead& head) {
     if (!is_bye_said_) return protocol_error(invalid("an answer to a goodbye that was not said"));
     return fail(Error(Code::cancelled, "the link was closed on this side"));
   }
+  if (is_bye_heard_) return protocol_error(invalid("a second goodbye"));
   is_bye_heard_ = true;
   if (state_ != State::leaving || is_bye_said_) answer_bye();
   if (state_ != State::up) return;

@@ -35,13 +35,18 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
 
 }  // namespace
 
+// Drivers copy what is small, wherever it lies.
+inline bool Link::is_passed(const Buffer& part) const {
+  return part.size() >= kReferenceFrom && connection_->passes(part);
+}
+
 inline Link::Passage Link::look_at(const wire::Frame& frame) const {
   Passage passage;
   for (const Buffer& part : frame.parts) passage.total += part.size();
   // What is this small is charged, however it travels: not worth the question.
   if (passage.total < kReferenceFrom) return {passage.total, passage.total};
   for (const Buffer& part : frame.parts) {
-    if (!connection_->passes(part)) passage.counted += part.size();
+    if (!is_passed(part)) passage.counted += part.size();
   }
   return passage;
 }
@@ -174,7 +179,7 @@ bool Link::send_offer(Queued& queued, const Passage& passage) {
   const wire::Parts& parts = queued.frame.parts;
   auto transfer = std::make_unique<OutgoingTransfer>(
       last_offered_ + 1, parts, chunk_size(connection_->max_body()),
-      [&](std::size_t i) { return connection_->passes(parts[i]); });
+      [&](std::size_t i) { return is_passed(parts[i]); });
   wire::Frame offer;
   offer.head = queued.frame.head;
   LinkHead head = head_for(Kind::offer, queued.lane);

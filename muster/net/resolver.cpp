@@ -27,8 +27,11 @@ Addresses look_up(const std::string& host, std::uint16_t port) {
 }
 
 Resolver::~Resolver() {
-  // First, so that nothing that is posted from here on finds anybody.
-  self_.reset();
+  {
+    // First, so that nothing that is posted from here on finds anybody; nor is it looked at now.
+    const loop::Turn turn(loop_);
+    self_.reset();
+  }
   queries_.clear();
 }
 

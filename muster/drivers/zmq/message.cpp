@@ -94,9 +94,12 @@ Buffer Message::into_buffer() && {
 }
 
 bool Message::send(void* socket, bool more) {
-  return zmq_msg_send(of(raw_), socket, ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0)) >= 0;
+  const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+  return uninterrupted([&] { return zmq_msg_send(of(raw_), socket, flags); }) >= 0;
 }
 
-bool Message::receive(void* socket) { return zmq_msg_recv(of(raw_), socket, ZMQ_DONTWAIT) >= 0; }
+bool Message::receive(void* socket) {
+  return uninterrupted([&] { return zmq_msg_recv(of(raw_), socket, ZMQ_DONTWAIT); }) >= 0;
+}
 
 }  // namespace muster::drivers::zmq

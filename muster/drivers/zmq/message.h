@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -11,6 +12,19 @@
 #include "muster/base/buffer.h"
 
 namespace muster::drivers::zmq {
+
+// A signal says nothing about the peer: asks again, though not for ever, since in a forked child
+// libzmq gives no other answer.
+template <class Call>
+int uninterrupted(Call call) {
+  constexpr int kTries = 100;
+  int result = -1;
+  for (int i = 0; i < kTries; ++i) {
+    result = call();
+    if (result >= 0 || errno != EINTR) break;
+  }
+  return result;
+}
 
 class Message {
  public:

@@ -65,14 +65,18 @@ int Socket::descriptor() const {
 Socket::Readiness Socket::readiness() const {
   int events = 0;
   std::size_t size = sizeof events;
-  zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size);
+  uninterrupted([&] { return zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size); });
   return {(events & ZMQ_POLLIN) != 0, (events & ZMQ_POLLOUT) != 0};
 }
 
 Sent Socket::send(Packet& packet, std::span<const std::byte> to) {
-  const auto failed = [] { return errno == EAGAIN ? Sent::full : Sent::gone; };
-  if (!to.empty() && !Message::copy_of(to).send(socket_, true)) return failed();
-  if (!Message::copy_of(packet.bytes).send(socket_, !packet.parts.empty())) return failed();
+  const auto failed = [](bool is_first) {
+    return errno == EAGAIN || (is_first && errno == EINTR) ? Sent::full : Sent::gone;
+  };
+  if (!to.empty() && !Message::copy_of(to).send(socket_, true)) return failed(true);
+  if (!Message::copy_of(packet.bytes).send(socket_, !packet.parts.empty())) {
+    return failed(to.empty());
+  }
   // From here on libzmq takes whatever belongs to the message.
   for (std::size_t i = 0; i < packet.parts.size(); ++i) {
     const bool more = i + 1 < packet.parts.size();

@@ -120,6 +120,7 @@ Sent Station::send(const std::string& caller, Packet& packet) {
 // Whatever asks libzmq anything may take the news that the descriptor tells of.
 void Station::settle() {
   if (is_settling_ || watching_ < 0) return;
+  const auto self = shared_from_this();  // The last connection may end in here.
   is_settling_ = true;
   write_blocked();
   is_settling_ = false;
@@ -175,6 +176,7 @@ void Station::pump() {
   if (watching_ < 0) return;
   const bool will_send = !blocked_.empty() || !suspects_.empty();
   write_blocked();
+  if (watching_ < 0) return;
   if (!is_empty) return shared_.loop.flush_soon(*this);
   look_for_suspects(false);
   if (will_send) settle();

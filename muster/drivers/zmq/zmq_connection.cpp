@@ -74,6 +74,7 @@ void ZmqConnection::write() {
     }
   }
   line_->settle();
+  if (state_ != State::open) return;  // It was found to be lost.
   // Not at the end of this turn: a sink that fills the queue each time would
   // never let it end.
   if (wants_room_ && has_room()) shared_.loop.flush_soon(room_);

@@ -246,6 +246,24 @@ TEST_F(ZmqDriver, TheThirdGenerationTakesThePortOfTheFirst) {
   EXPECT_TRUE(run_until([&] { return first.ends.front().is_closed(); }));
 }
 
+TEST_F(ZmqDriver, ANewGenerationTakesThePortOfTheOldest) {
+  auto tokens = std::make_shared<Changing>(std::vector{token(2), token(1)});
+  Side& server = make_side({.tokens = tokens});
+  const net::Address address = listen(server);
+  Side& second = knowing({token(2)});
+  ASSERT_TRUE(comes_to_reach(second, address, server));
+  End& near = second.ends.back();
+  End& far = server.ends.back();
+
+  tokens->replace({token(3)});
+
+  Side& third = knowing({token(3)});
+  ASSERT_TRUE(comes_to_reach(third, address, server));
+  EXPECT_TRUE(near.send(make_frame({8, {100}}, 2)));
+  EXPECT_TRUE(run_until([&] { return near.is_closed() || far.frame_count() == 2; }));
+  EXPECT_FALSE(near.is_closed()) << "links that are up stay up";
+}
+
 TEST_F(ZmqDriver, CountsEveryByteOfABodyThatPassesThroughLibzmq) {
   auto sent = std::make_shared<ZmqCounters>();
   auto received = std::make_shared<ZmqCounters>();

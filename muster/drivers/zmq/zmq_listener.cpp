@@ -138,13 +138,16 @@ void ZmqListener::refresh() {
   shared_.loop.start(refresh_, shared_.loop.now() + shared_.options.token_refresh);
 }
 
-// Null if it is served already. Never the port of `other`, if that differs.
+// Null if it is served already. Never the port of `other`, if that differs; else one that is free,
+// or the one of the oldest.
 ZmqListener::Port* ZmqListener::port_for(const net::Token& token, const net::Token& other) {
   Port* free = nullptr;
   for (Port& port : ports_) {
     if (port.token == token) return nullptr;
     if (port.token == other) continue;
-    if (free == nullptr || (free->token && !port.token)) free = &port;
+    const bool is_older = free != nullptr && free->token &&
+                          (!port.token || port.token->generation < free->token->generation);
+    if (free == nullptr || is_older) free = &port;
   }
   return free;
 }

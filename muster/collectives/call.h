@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -33,6 +34,7 @@ struct Call {
   std::vector<std::uint64_t> table;
   // What the ranks compare, if it is a part of another call.
   std::optional<Description> part_of;
+  std::shared_ptr<const void> owner;  // Keeps what it reads and writes, if anybody does.
 
   Description description() const;
   // What plans are made from.

@@ -63,7 +63,8 @@ class CommunicatorCore;
 
 namespace internal {
 bool set_awaited(bool awaited);
-}
+std::shared_ptr<const void> set_owner(std::shared_ptr<const void> owner);
+}  // namespace internal
 
 // While one lives its thread waits for what it begins, and does nothing else meanwhile. Large
 // operations are then carried out on the processor that it leaves.
@@ -76,6 +77,20 @@ class Awaited {
 
  private:
   bool before_;
+};
+
+// While one lives, what its thread begins keeps `owner`: until it is over, and if it was
+// interrupted for as long as it can be repeated.
+class Owned {
+ public:
+  explicit Owned(std::shared_ptr<const void> owner)
+      : before_(internal::set_owner(std::move(owner))) {}
+  ~Owned() { internal::set_owner(std::move(before_)); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+
+ private:
+  std::shared_ptr<const void> before_;
 };
 
 class Communicator {
@@ -212,6 +227,8 @@ class Communicator {
   // place, and Manners::keep_input was not set: then it fails on the others too.
   // A rank on which it had ended calls the operation itself.
   Result<Outcome> repeat();
+  // What keeps that memory, by Owned; null if nothing does, or there is nothing to repeat.
+  std::shared_ptr<const void> owner_of_interrupted() const;
   // Takes in whoever asks to join() under this name with a rank from size() on,
   // until there are `size` members. Elastic: from the number of those who are
   // left on. All members call it; newcomers find themselves in the same

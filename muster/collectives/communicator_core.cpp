@@ -29,6 +29,7 @@ Call counting_for(const Call& call) {
 constexpr std::uint64_t kWorthMoving = std::uint64_t{1} << 20;
 
 thread_local bool is_awaited = false;
+thread_local std::shared_ptr<const void> current_owner;
 
 // Moves this thread to a processor, if it may run there, and leaves it free to be moved on.
 void move_to(int processor) {
@@ -114,6 +115,7 @@ loop::Future<Outcome> CommunicatorCore::start(Call call, Status made) {
     promise->set(inside([&]() -> Result<Outcome> { return refuse(why); }));
     return future;
   }
+  call.owner = current_owner;
   const Turnstile::Ticket ticket = turnstile_.take();
   // The caller is about to sleep. Ranks have found a processor each by what their own threads
   // did; who is woken elsewhere shares one with another rank, and its numbers lie elsewhere.
@@ -286,6 +288,10 @@ void CommunicatorCore::keep_input_of(const Call& call) {
 }
 
 bool set_awaited(bool awaited) { return std::exchange(is_awaited, awaited); }
+
+std::shared_ptr<const void> set_owner(std::shared_ptr<const void> owner) {
+  return std::exchange(current_owner, std::move(owner));
+}
 
 std::uint64_t derive_context(std::uint64_t from, std::span<const std::uint64_t> facts) {
   std::vector<std::uint64_t> all(facts.begin(), facts.end());

@@ -96,7 +96,7 @@ class CommunicatorCore {
                                         const std::vector<Rank>& called = {});
 
   // Newcomers.
-  void find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
+  msg::internal::Waited find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
   void welcome(std::uint64_t context, const Seats& seats, const std::vector<Id>& newcomers) const;
 
   // Ranks that are known to be lost.

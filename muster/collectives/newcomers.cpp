@@ -16,7 +16,8 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 }  // namespace
 
 // Those who ask to join with a rank from here on; null where nobody came.
-void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const {
+msg::internal::Waited CommunicatorCore::find_newcomers(std::vector<Id>& newcomers,
+                                                       const msg::Wait& wait) const {
   const auto find = [&] {
     std::ranges::fill(newcomers, Id{});
     for (const auto& seat : fabric_->seats()) {
@@ -38,6 +39,7 @@ void CommunicatorCore::find_newcomers(std::vector<Id>& newcomers, const msg::Wai
     const TimePoint next = std::min(deadline, fabric_->loop().now() + kLookAgain);
     waited = msg::internal::wait_for(fabric_->loop(), wait, next, is_over);
   }
+  return waited;
 }
 
 void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,

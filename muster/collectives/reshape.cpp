@@ -131,6 +131,10 @@ Result<Outcome> Communicator::repeat() {
   return core_->inside([this] { return core_->repeat_interrupted(); });
 }
 
+std::shared_ptr<const void> Communicator::owner_of_interrupted() const {
+  return core_->inside([this] { return core_->interrupted ? core_->interrupted->owner : nullptr; });
+}
+
 Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::Wait& wait) {
   const auto make = [&]() -> Result<std::unique_ptr<Communicator>> {
     Crew& crew = core_->crew();
@@ -144,7 +148,10 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     // Ranks that want different numbers of newcomers would else wait for them in vain.
     MUSTER_TRY_OK(core_->carry_out(growing_to(size, Operation::barrier)));
     // All look for them, so that nobody waits for rank 0 meanwhile; what it finds counts.
-    core_->find_newcomers(newcomers, until);
+    const auto found = core_->find_newcomers(newcomers, until);
+    if (found == msg::internal::Waited::cancelled) {
+      return crew.give_up(msg::internal::why_not(found, "grow"));
+    }
     Call call = growing_to(size, Operation::broadcast);
     call.count = 2 * newcomers.size();
     auto* const bytes = reinterpret_cast<std::byte*>(newcomers.data());

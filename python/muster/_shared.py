@@ -35,7 +35,11 @@ def describe(array: AnyArray | None) -> tuple[AnyArray, _core.Memory | None]:
         return _header(""), None
     if why := _why_not(array):
         return _header(repr(why)), None
-    dtype, shape, memory = _core.Communicator._describe(array)
+    try:
+        dtype, shape, memory = _core.Communicator._describe(array)
+    except Exception as raised:
+        why = f"{type(raised).__name__}: {raised}"[: _SIZE // 8]
+        return _header(repr(why)), None
     text = repr((dtype, tuple(shape)))
     if len(text.encode()) > _SIZE:
         return _header(repr("its dtype takes a page to describe")), None

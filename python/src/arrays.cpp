@@ -92,7 +92,8 @@ class View {
 Buffer bytes_of(nb::handle array, nb::handle sent, const View& view, const Keeping& keeping) {
   Memory* memory = memory_of(array);
   if (memory == nullptr) return keep_bytes(view.bytes(), nb::borrow(array), keeping);
-  if (memory->is_writable()) Freezing::freeze(sent, *memory);
+  // Also of memory that is frozen since another part of it was sent.
+  if (memory->is_writable() || view->readonly == 0) Freezing::freeze(sent, *memory);
   if (view.bytes().empty()) return {};
   const auto offset = static_cast<std::size_t>(view.bytes().data() - memory->buffer().data());
   return memory->buffer().slice(offset, view.bytes().size());

@@ -46,6 +46,8 @@ class PyCommunicator {
     loop::Future<collectives::Outcome> future = [&] {
       const Unlocked unlocked;
       const collectives::Awaited awaited(is_awaited_.exchange(false));
+      // It may be repeated when its caller has dropped the arrays.
+      const collectives::Owned owned(std::make_shared<const Lending>(lending));
       for (const Buffer& memory : lending.arena) here->introduce(memory);
       loop::Future<collectives::Outcome> begun = start(*here);
       if (lending.verdict != nullptr) told = tell(*here, *lending.verdict);
@@ -64,6 +66,7 @@ class PyCommunicator {
   nb::object derive(Make make) const {
     Result<std::unique_ptr<collectives::Communicator>> made = call(make);
     if (!made) raise(made.error());
+    raise_signal();
     if (*made == nullptr) return nb::none();
     return nb::cast(std::make_unique<PyCommunicator>(*std::move(made)));
   }

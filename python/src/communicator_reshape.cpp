@@ -30,36 +30,31 @@ nb::object grow(const PyCommunicator& self, std::uint32_t size, nb::handle timeo
   return self.derive([&](auto& here) { return here.grow(size, wait); });
 }
 
-// What was interrupted goes with it.
 nb::object shrink(const PyCommunicator& self, nb::handle timeout) {
   const msg::Wait wait = to_wait(timeout, self.held()->closing());
-  nb::object made = self.derive([&](auto& here) { return here.shrink(wait); });
-  if (std::optional<Lending> lending = self.held()->interrupted()->take()) {
-    nb::inst_ptr<PyCommunicator>(made)->held()->interrupted()->keep(*lending);
-  }
-  return made;
+  return self.derive([&](auto& here) { return here.shrink(wait); });
 }
 
 // By a thread of its own: it may wait for others for as long as they like.
 nb::object repeat(const PyCommunicator& self) {
   std::shared_ptr<Communicator> here = self.live();
-  std::optional<Lending> lending = self.held()->interrupted()->take();
-  if (!lending) {
-    raise(Error(Code::invalid, "repeat: no operation was interrupted on this rank"));
+  Lending lending;  // None: then the others are told, and all fail.
+  if (const auto owner = self.call([](auto& it) { return it.owner_of_interrupted(); })) {
+    lending = *static_cast<const Lending*>(owner.get());
   }
-  if (lending->verdict != nullptr) {
+  if (lending.verdict != nullptr) {
     raise(Error(Code::invalid, "repeat: it reduced by a function; call the operation again"));
   }
   loop::Loop& loop = here->loop();
   loop::Promise<Outcome> promise(loop);
   loop::Future<Outcome> future = promise.future();
   // Last gone, and with it perhaps the communicator, is what the thread has.
-  std::thread([held = self.held(), here = std::move(here), lent = *lending,
+  std::thread([held = self.held(), here = std::move(here), lent = lending,
                told = std::move(promise)]() mutable {
     told.set(here->repeat());
   }).detach();
   return nb::cast(
-      std::make_unique<PyOperation>(self.held(), loop, std::move(future), *std::move(lending)));
+      std::make_unique<PyOperation>(self.held(), loop, std::move(future), std::move(lending)));
 }
 
 // The memory of an array that is given away, and how the others will see it.

@@ -339,6 +339,10 @@ class Encoder {
       nb::raise_from(const_cast<nb::python_error&>(raised), type.ptr(), "%s", why.c_str());
       throw nb::python_error();
     }
+    if (PyBytes_Check(pickled.ptr()) == 0) {
+      refuse("what the pickler made of a " + type_name(object) + " is no bytes but a " +
+             type_name(pickled.ptr()));
+    }
     const std::uint32_t first = add_part(bytes_buffer(pickled.ptr()));
     const std::size_t count = nb::len(left_out);
     for (const nb::handle buffer : left_out) {

@@ -96,6 +96,7 @@ class PyEventTable {
 
   nb::object release(msg::EventTicket ticket) {
     const auto found = held_.find(ticket);
+    if (found == held_.end()) return nb::none();  // What went with another has called clear().
     nb::object item = found->second.item;
     if (--found->second.holders == 0) held_.erase(found);
     return item;
@@ -108,7 +109,9 @@ class PyEventTable {
       for (const msg::EventTicket ticket : firing.tickets) items.append(release(ticket));
       firings.append(nb::make_tuple(firing.event, items, firing.is_partial));
     }
-    for (const msg::EventDrop& drop : outcome.dropped) release(drop.ticket);
+    // Let go when all are found: what goes with one may call this.
+    std::vector<nb::object> gone;
+    for (const msg::EventDrop& drop : outcome.dropped) gone.push_back(release(drop.ticket));
     return firings;
   }
 

@@ -26,7 +26,7 @@ Freezing::~Freezing() {
   innermost = outer_;
   for (const Frozen& frozen : frozen_) {
     if (is_read(*frozen.memory)) continue;
-    frozen.memory->thaw();
+    if (frozen.was_writable) frozen.memory->thaw();
     try {
       call(helpers().attr("thaw"), frozen.parts);
     } catch (const nb::python_error&) {
@@ -44,10 +44,11 @@ void Freezing::keep() {
 }
 
 void Freezing::freeze(nb::handle array, Memory& memory) {
-  memory.freeze();
+  const bool was_writable = memory.is_writable();
+  if (was_writable) memory.freeze();
   nb::object parts = call(helpers().attr("freeze"), array);
   if (innermost == nullptr) return;
-  innermost->frozen_.push_back({nb::borrow(array), &memory, std::move(parts)});
+  innermost->frozen_.push_back({nb::borrow(array), &memory, std::move(parts), was_writable});
 }
 
 }  // namespace muster::python

@@ -28,7 +28,8 @@ class Freezing {
   struct Frozen {
     nb::object array;
     Memory* memory;
-    nb::object parts;  // Those arrays that could be written.
+    nb::object parts;   // Those arrays that could be written.
+    bool was_writable;  // The memory itself, too.
   };
 
   Freezing* const outer_;

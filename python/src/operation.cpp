@@ -45,16 +45,6 @@ void Held::close() {
   gone.swap(communicator_);
 }
 
-void Interrupted::keep(const Lending& lending) {
-  const std::lock_guard lock(mutex_);
-  if (!first_) first_ = lending;
-}
-
-std::optional<Lending> Interrupted::take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(first_, std::nullopt);
-}
-
 void PyOperation::State::end(Result<Outcome> with) {
   result = std::move(with);
   for (const auto& action : std::exchange(actions, {})) action();
@@ -67,19 +57,15 @@ PyOperation::PyOperation(std::shared_ptr<Held> held, loop::Loop& loop, loop::Fut
       state_(std::make_shared<State>()),
       value_(lending.value),
       verdict_(lending.verdict) {
-  // Then it has not begun, and nobody can be asked to repeat it.
-  const bool is_refused = future.is_ready();
-  future.then([state = state_, is_told = told.has_value(), is_refused, lending,
-               interrupted = held_->interrupted()](Result<Outcome> result) mutable {
-    const bool was_refused = is_refused && !result && result.error().code() == Code::invalid;
-    if (!result && !was_refused) interrupted->keep(lending);
-    lending = {};
-    if (is_told) {
-      state->first = std::move(result);
-    } else {
-      state->end(std::move(result));
-    }
-  });
+  future.then(
+      [state = state_, is_told = told.has_value(), lending](Result<Outcome> result) mutable {
+        lending = {};
+        if (is_told) {
+          state->first = std::move(result);
+        } else {
+          state->end(std::move(result));
+        }
+      });
   if (!told) return;
   told->then([state = state_, verdict = verdict_](Result<Outcome> result) {
     const bool failed = state->first && !*state->first;

@@ -27,18 +27,6 @@ struct Lending {
   std::shared_ptr<Verdict> verdict = nullptr;
 };
 
-// The operation that a shrunken communicator can repeat: the first that failed. It
-// writes to arrays that its caller may have dropped. Any thread.
-class Interrupted {
- public:
-  void keep(const Lending& lending);
-  std::optional<Lending> take();
-
- private:
-  std::mutex mutex_;
-  std::optional<Lending> first_;
-};
-
 // What all operations of one communicator share. Any thread.
 class Held {
  public:
@@ -54,14 +42,11 @@ class Held {
   std::stop_token closing() const { return closing_.get_token(); }
   bool is_of_this_process() const;
 
-  const std::shared_ptr<Interrupted>& interrupted() const { return interrupted_; }
-
  private:
   const RuntimeUse use_;
   const std::uint32_t forks_;
   mutable std::mutex mutex_;
   std::shared_ptr<collectives::Communicator> communicator_;
-  const std::shared_ptr<Interrupted> interrupted_ = std::make_shared<Interrupted>();
   std::stop_source closing_;
 };
 

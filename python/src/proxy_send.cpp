@@ -22,17 +22,40 @@ namespace {
 
 Keeping borrow() { return {true, std::make_shared<Loan>()}; }
 
-// Waits until nobody reads the caller's memory any more.
-void wait_until_out(ProxyHandle& self, const Keeping& keeping, const msg::Wait& wait) {
-  if (keeping.borrowed->is_out()) return;
-  loop::Loop& loop = self.live().loop();
-  const auto waited = [&] {
-    const Inside inside(self);
-    return msg::internal::wait_for(loop, wait, [&] { return keeping.borrowed->is_out(); });
-  }();
-  if (waited == msg::internal::Waited::done) return;
-  raise(msg::internal::why_not(waited, "send an array: it is still being read"));
-}
+// Of one call, however many waits it is made of.
+class Patience {
+ public:
+  Patience(ProxyHandle& self, nb::handle timeout)
+      : wait_(to_wait(timeout)),
+        deadline_(wait_.deadline_from([&] { return self.live().loop().now(); })) {}
+
+  const msg::Wait& wait() const { return wait_; }
+
+  // Waits until nobody reads the caller's memory any more. False if somebody still does when the
+  // time is over.
+  bool is_out(ProxyHandle& self, const Keeping& keeping) const {
+    if (keeping.borrowed->is_out()) return true;
+    loop::Loop& loop = self.live().loop();
+    const auto waited = [&] {
+      const Inside inside(self);
+      return msg::internal::wait_for(loop, wait_, deadline_,
+                                     [&] { return keeping.borrowed->is_out(); });
+    }();
+    if (waited == msg::internal::Waited::cancelled) raise(why(waited));
+    return waited == msg::internal::Waited::done;
+  }
+  void wait_until_out(ProxyHandle& self, const Keeping& keeping) const {
+    if (!is_out(self, keeping)) raise(why(msg::internal::Waited::timeout));
+  }
+
+ private:
+  static Error why(msg::internal::Waited waited) {
+    return msg::internal::why_not(waited, "send an array: it is still being read");
+  }
+
+  msg::Wait wait_;
+  TimePoint deadline_;
+};
 
 void set_deadline(const ProxyHandle& self, nb::handle timeout, msg::Draft& draft) {
   if (timeout.is_none()) return;
@@ -45,17 +68,17 @@ nb::object send(ProxyHandle& self, nb::handle tag, nb::handle destination, nb::h
                 nb::handle compression, nb::handle on_loss, nb::handle session_id) {
   msg::Proxy& proxy = self.live();
   const Keeping keeping = borrow();
-  const msg::Wait wait = to_wait(timeout);
+  const Patience patience(self, timeout);
   Result<msg::Message> answer = [&] {
     msg::Draft draft = make_draft(
         self,
         {tag, destination, body, session_type, priority, compression, on_loss, session_id, {}, {}},
         keeping);
     const Inside inside(self);
-    return proxy.send(std::move(draft), wait);
+    return proxy.send(std::move(draft), patience.wait());
   }();
   if (!answer) raise(answer.error());
-  wait_until_out(self, keeping, wait);
+  patience.wait_until_out(self, keeping);
   return give(self, *std::move(answer));
 }
 
@@ -159,14 +182,18 @@ nb::object give_ids(const std::vector<msg::SessionId>& ids) {
 }
 
 nb::object wait_for_replies(ProxyHandle& self, const std::vector<msg::SessionId>& ids,
-                            const Keeping& keeping, const msg::Wait& wait) {
+                            const Keeping& keeping, const Patience& patience) {
   msg::Proxy& proxy = self.live();
   Result<msg::Replies> replies = [&] {
     const Inside inside(self);
-    return proxy.receive_by_id(ids, wait);
+    Result<msg::Replies> come = proxy.receive_by_id(ids, patience.wait());
+    // Nobody knows their ids: what still comes would stay for good.
+    if (!come) static_cast<void>(proxy.collect(ids, {}, msg::Wait(Duration::zero())));
+    return come;
   }();
   if (!replies) raise(replies.error());
-  wait_until_out(self, keeping, wait);
+  // Who has not read it in time has not answered either, which the replies tell.
+  static_cast<void>(patience.is_out(self, keeping));
   return give(self, *replies);
 }
 
@@ -183,7 +210,7 @@ nb::object scatter(ProxyHandle& self, nb::handle tag, nb::handle said, nb::handl
                    nb::handle on_loss, bool waits) {
   msg::Proxy& proxy = self.live();
   const Keeping keeping = waits ? borrow() : Keeping();
-  const msg::Wait wait = to_wait(timeout);
+  const Patience patience(self, timeout);
   msg::Draft draft =
       shared_draft(self, tag, nb::none(), session_type, priority, compression, on_loss, keeping);
   draft.encoded.reset();
@@ -194,7 +221,7 @@ nb::object scatter(ProxyHandle& self, nb::handle tag, nb::handle said, nb::handl
     const Inside inside(self);
     return proxy.iscatter_encoded(draft, std::move(bodies));
   }();
-  return waits ? wait_for_replies(self, unwrap(std::move(ids)), keeping, wait)
+  return waits ? wait_for_replies(self, unwrap(std::move(ids)), keeping, patience)
                : give_ids(unwrap(std::move(ids)));
 }
 
@@ -203,7 +230,7 @@ nb::object broadcast(ProxyHandle& self, nb::handle tag, nb::handle audience, nb:
                      nb::handle compression, nb::handle on_loss, bool waits) {
   msg::Proxy& proxy = self.live();
   const Keeping keeping = waits ? borrow() : Keeping();
-  const msg::Wait wait = to_wait(timeout);
+  const Patience patience(self, timeout);
   Result<std::vector<msg::SessionId>> ids = [&] {
     msg::Draft draft =
         shared_draft(self, tag, body, session_type, priority, compression, on_loss, keeping);
@@ -213,7 +240,7 @@ nb::object broadcast(ProxyHandle& self, nb::handle tag, nb::handle audience, nb:
     const Inside inside(self);
     return proxy.ibroadcast(to, draft);
   }();
-  return waits ? wait_for_replies(self, unwrap(std::move(ids)), keeping, wait)
+  return waits ? wait_for_replies(self, unwrap(std::move(ids)), keeping, patience)
                : give_ids(unwrap(std::move(ids)));
 }
 
@@ -221,16 +248,16 @@ void reply(ProxyHandle& self, const PyMessage& message, nb::handle body, nb::han
            nb::handle compression, nb::handle timeout) {
   msg::Proxy& proxy = self.live();
   const Keeping keeping = borrow();
-  const msg::Wait wait = to_wait(timeout);
+  const Patience patience(self, timeout);
   const Status sent = [&]() -> Status {
     msg::ReplyOptions options;
     if (!tag.is_none()) options.tag = to_tag(tag);
     options.encoded = encode_for(self, body, keeping, compression);
     const Inside inside(self);
-    return proxy.reply(message.message, {}, options, wait);
+    return proxy.reply(message.message, {}, options, patience.wait());
   }();
   unwrap_ok(sent);
-  wait_until_out(self, keeping, wait);
+  patience.wait_until_out(self, keeping);
 }
 
 void fail(ProxyHandle& self, const PyMessage& message, const std::string& why, nb::handle timeout) {
@@ -255,6 +282,9 @@ void acknowledge(ProxyHandle& self, const PyMessage& message, nb::handle timeout
 
 msg::SessionId forward(ProxyHandle& self, const PyMessage& message, const std::string& destination,
                        nb::handle tag, nb::handle answers) {
+  if (message.message.encoded() == nullptr && !message.message.peer()) {
+    raise(Error(Code::invalid, "forward: this message did not come from anybody; send() it"));
+  }
   msg::ForwardOptions options;
   if (!tag.is_none()) options.tag = to_tag(tag);
   options.answers = static_cast<msg::Answers>(number_of(Word::answers, answers, 0));

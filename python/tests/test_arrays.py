@@ -32,6 +32,38 @@ def address(array: np.ndarray) -> int:  # type: ignore[type-arg]
     return int(array.__array_interface__["data"][0])
 
 
+def test_each_part_of_an_array_is_frozen_by_sending_it(pair: Pair) -> None:
+    a, b = pair
+    whole = muster.empty((2, LARGE))
+    first, second = whole[0], whole[1]
+    first[:] = 1
+    a.isend("x", "b", first, NOTE)
+    second[:] = 2  # It was not sent yet.
+    a.isend("x", "b", second, NOTE)
+
+    with pytest.raises(ValueError, match="read-only"):
+        second[:] = 99
+
+    received(b)
+    assert (received(b).body == 2).all()
+
+
+def test_replies_that_came_are_given_though_somebody_still_reads(join: Join) -> None:
+    a, b, c = join("one", "a"), join("two", "b"), join("two", "c")
+    a.wait_for_peers({"two": 2}, PATIENCE)
+
+    def answer() -> None:
+        b.reply(received(b), "done")
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    replies = a.scatter("task", {"b": np.ones(LARGE), "c": np.ones(LARGE)}, timeout=0.5)
+    thread.join()
+
+    assert [message.body for message in replies.messages] == ["done"]
+    assert received(c).body[0] == 1
+
+
 def test_an_array_of_the_arena_is_frozen_by_sending_it(pair: Pair) -> None:
     a, b = pair
     weights = muster.empty((512, 512))

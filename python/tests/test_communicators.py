@@ -70,11 +70,13 @@ def test_an_array_is_shared_where_it_lies(group: str) -> None:
 
 def test_what_cannot_be_shared_is_refused_on_every_rank(group: str) -> None:
     program = """
+        from numpy._core._rational_tests import rational  # Of another package's, as it were.
         wrong = [
             np.ma.masked_array([1.0, 2.0], [True, False]),
             np.array([{}, None]),
             [1, 2],
             np.zeros(1, [("a" * 2000, "<i4")]),
+            np.zeros(2, rational),
             None,
         ]
         for array in wrong:
@@ -181,6 +183,52 @@ def test_what_was_interrupted_is_done_again_over_the_survivors(group: str) -> No
             print(left.completed)
         """
     assert run_ranks(group, program, keep_input=True) == ["1", "", "1"]
+
+
+def test_what_was_refused_is_not_what_is_done_again(group: str) -> None:
+    program = """
+        for _ in range(5):
+            try:
+                all.all_reduce(np.ones(30_000), np.zeros(20_000))
+            except ValueError:
+                gc.collect()
+            else:
+                assert False
+        all.barrier()
+        if rank == 1:
+            os._exit(0)
+        try:
+            all.all_reduce(np.full(50_000, rank + 1.0))
+        except ConnectionError:
+            gc.collect()
+        again = all.shrink(30).repeat(30)
+        print(again.shape, (again == 4).all())
+        """
+    assert run_ranks(group, program, keep_input=True) == ["(50000,) True", "", "(50000,) True"]
+
+
+def test_what_was_called_again_instead_is_not_what_is_repeated_later(group: str) -> None:
+    program = """
+        def interrupted(over, *calls):
+            for call in calls:
+                try:
+                    call(over)
+                except ConnectionError:
+                    gc.collect()
+        all.barrier()
+        if rank == 1:
+            os._exit(0)
+        interrupted(all, lambda over: over.all_reduce(np.full(10, 1.0)))
+        two = all.shrink(30)
+        two.all_reduce(np.full(10, 1.0))
+        two.barrier()
+        if rank == 2:
+            os._exit(0)
+        interrupted(two, lambda over: over.all_reduce(np.full(50_000, 7.0)))
+        again = two.shrink(30).repeat(30)
+        print(again.shape, (again == 7).all())
+        """
+    assert run_ranks(group, program, keep_input=True) == ["(50000,) True", "", ""]
 
 
 def test_elastic_operations_go_on_and_tell_who_is_in(group: str) -> None:

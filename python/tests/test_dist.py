@@ -367,3 +367,17 @@ def test_what_the_component_has_of_its_own_is_not_written(join: Join) -> None:
             setattr(component, name, "mine")
     component.local_instance.proxy = "mine"
     assert component.proxy is proxy and component.local_instance.proxy == "mine"
+
+
+def test_what_goes_with_a_dropped_item_may_clear_the_table() -> None:
+    table = muster.EventTable(waiting_limit=1)
+    table.add(("*:x:1", "c:z:1", "AND"))
+    table.add(("*:*:1", "c:z:1", "AND"))
+
+    class Clears:
+        def __del__(self) -> None:
+            table.clear()
+
+    for tag in ("x", "y", "x"):
+        table.push(Clears(), source="a", tag=tag)
+    table.clear()

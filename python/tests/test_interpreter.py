@@ -52,6 +52,24 @@ def test_ctrl_c_ends_what_waits(group: str, call: str) -> None:
     check(run(program, group), "interrupted")
 
 
+def test_an_interrupted_scatter_leaves_nothing_behind(group: str) -> None:
+    program = """
+        import os, signal, sys, threading, muster
+        proxy = muster.Proxy(sys.argv[1], "one")
+        other = muster.Proxy(sys.argv[1], "other", "other", expected=[proxy.name])
+        proxy.wait_for_peers(["other"])
+        before = proxy.counters["sessions"]
+        for call in (lambda: proxy.scatter("task", {"other": 1}),
+                     lambda: proxy.broadcast("task", "other")):
+            try:
+                threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+                call()
+            except KeyboardInterrupt:
+                print("interrupted", proxy.counters["sessions"] - before)
+        """
+    check(run(program, group), "interrupted 0\ninterrupted 0")
+
+
 @pytest.mark.parametrize("call", ["reply", "leave"])
 def test_ctrl_c_ends_what_waits_for_room(join: Join, call: str) -> None:
     a, _, task = crowded(join)

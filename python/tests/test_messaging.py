@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import pickle
 import threading
 
 import pytest
@@ -398,3 +399,22 @@ def test_words_say_what_they_are(pair: Pair) -> None:
     with pytest.raises(ValueError):
         muster.Id("short")
     assert b.counters["waiting"] == 0
+
+
+def test_a_message_that_did_not_come_cannot_be_forwarded(pair: Pair) -> None:
+    a, _ = pair
+    with pytest.raises(muster.InvalidError, match="send"):
+        a.forward(muster.Message("x", "b", {"k": 1}), "b")
+
+
+def test_a_pickler_that_makes_no_bytes_is_refused(join: Join) -> None:
+    class Pickler:
+        @staticmethod
+        def dumps(body: object, **how: object) -> bytearray:
+            return bytearray(100_000)
+
+        loads = staticmethod(pickle.loads)
+
+    a = join("one", "a", pickler=Pickler)
+    with pytest.raises(muster.InvalidError, match="bytearray"):
+        a.isend("x", "a", object(), SessionType.NOTIFICATION)

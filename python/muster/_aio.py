@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,8 @@ class _Bridge:
                 future.set_result(None)
 
 
-_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Bridge] = (
+# Held by their event loops, which those who wait lead back to.
+_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[_Bridge]] = (
     weakref.WeakKeyDictionary()
 )
 
@@ -63,9 +65,11 @@ def _wait(
     forget: Callable[[int], None] | None = None,
 ) -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
-    bridge = _bridges.get(loop)
+    known = _bridges.get(loop)
+    bridge = known() if known is not None else None
     if bridge is None:
-        bridge = _bridges[loop] = _Bridge(loop)
+        bridge = _Bridge(loop)
+        _bridges[loop] = weakref.ref(bridge)
     return bridge.wait(loop, subscribe, forget)
 
 
@@ -77,6 +81,8 @@ async def future(waited: _core.Future[Any]) -> Any:
 
 async def receive_once(proxy: Proxy, timeout: float | None) -> _core.Message | None:
     """The next message; None if there is none in time."""
+    if timeout is not None and math.isnan(timeout):
+        raise ValueError("a timeout is a number of seconds, or None")
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
     while True:

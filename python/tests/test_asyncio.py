@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, Join
 
 import muster
 from muster import Message, Proxy, SessionType, _core
@@ -191,3 +193,34 @@ def test_async_for_ends_with_the_proxy_as_for_does(group: str) -> None:
 
     assert asyncio.run(main()) == []
     assert list(proxy.receive()) == []
+
+
+def test_a_loop_that_is_closed_while_somebody_waits_is_freed(join: Join) -> None:
+    a = join("one", "a")
+
+    async def wait() -> None:
+        await a.receive()
+
+    def close_one() -> weakref.ref[asyncio.AbstractEventLoop]:
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda *_: None)  # It is told of who waited.
+        waiting = loop.create_task(wait())
+        for _ in range(3):
+            loop.run_until_complete(asyncio.sleep(0))
+        assert not waiting.done()
+        loop.close()
+        return weakref.ref(loop)
+
+    gone = close_one()
+    gc.collect()
+    assert gone() is None
+
+
+def test_no_number_is_no_timeout(join: Join) -> None:
+    a = join("one", "a")
+
+    async def wait() -> None:
+        await a.receive(float("nan"))
+
+    with pytest.raises(ValueError, match="timeout"):
+        asyncio.run(wait())

@@ -292,6 +292,7 @@ Status ShmConnection::take_releases(std::span<const std::byte> body) {
     MUSTER_TRY_OK(holdings_.release(wire::load<std::uint64_t>(body.data() + at)));
     MUSTER_CRASH_POINT();
   }
+  tell_of_gone_segments();  // It was perhaps the last to hold them.
   return ok();
 }
 

@@ -242,7 +242,7 @@ Result<PartPlan> ShmConnection::plan_reference(const Buffer& part) {
 }
 
 // The peer's mapping is what keeps the memory of segments that are gone here. It hears
-// of them when another one comes.
+// of them when another one comes, or when it has let go of something.
 void ShmConnection::tell_of_gone_segments() {
   sent_.tell_gone([this](std::uint32_t slot) {
     const SegmentNotice notice{kSetupMagic, slot, 0};

@@ -70,6 +70,25 @@ TEST_P(ShmSegments, ThatAreGoneAreUnmappedByThePeerToo) {
   EXPECT_LT(mapped_segments(), 10U) << "not one for each body that ever came";
 }
 
+TEST_P(ShmSegments, ThatAreGoneAreUnmappedThoughNoOtherFollows) {
+  Host& host = listen();
+  auto [near, far] = connect(host);
+  const std::size_t before = mapped_segments();
+  wire::Frame frame;
+  frame.head.resize(8);
+  {
+    const loop::Turn turn(near.loop());
+    frame.parts.push_back(std::move(*near.connection->allocate(std::size_t{1} << 20)).freeze());
+  }
+  ASSERT_TRUE(near.send(frame));
+  ASSERT_TRUE(run_until([&end = far] { return end.has_frames(); }));
+  EXPECT_GT(mapped_segments(), before);
+
+  far.take_frames().clear();
+
+  EXPECT_TRUE(run_until([&] { return mapped_segments() <= before; }));
+}
+
 TEST_P(ShmSegments, AreGivenBackThoughTheRingWasFullWhenBodiesWereLetGo) {
   Host& host = listen();
   auto [near, far] = connect(host);

@@ -121,14 +121,17 @@ loop::Future<Outcome> CommunicatorCore::start(Call call, Status made) {
   // did; who is woken elsewhere shares one with another rank, and its numbers lie elsewhere.
   const bool is_large = made && call.count * size_of(call.element) >= kWorthMoving;
   const int place = is_awaited && is_large ? sched_getcpu() : -1;
-  worker().give(ticket, [this, promise, call = std::move(call), made = std::move(made), place] {
-    move_to(place);
-    if (is_closing_) {
-      promise->set(Error(Code::cancelled, "the communicator was closed on this rank"));
-    } else {
-      promise->set(do_or_refuse(call, made));
-    }
-  });
+  worker().give(
+      ticket, [this, promise, call = std::move(call), made = std::move(made), place]() mutable {
+        move_to(place);
+        if (is_closing_) {
+          promise->set(Error(Code::cancelled, "the communicator was closed on this rank"));
+        } else {
+          Result<Outcome> outcome = do_or_refuse(call, made);
+          call.owner.reset();  // Who hears of the end has it alone.
+          promise->set(std::move(outcome));
+        }
+      });
   return future;
 }
 

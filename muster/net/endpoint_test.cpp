@@ -305,6 +305,17 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
   }
 }
 
+TEST(Link, APeerThatSaysGoodbyeTwiceIsNotAnsweredAgain) {
+  Attacked world;
+  const LinkHead bye = {.version = 1, .kind = Kind::bye};
+  world.rogue->say(bye);
+  ASSERT_FALSE(world.rogue->end().is_closed());
+
+  world.rogue->say(bye);
+
+  EXPECT_TRUE(world.rogue->end().is_closed());
+}
+
 TEST(Link, APeerThatSendsMoreThanTheWindowIsCaught) {
   Attacked world;
   world.link().is_holding = true;

@@ -245,6 +245,37 @@ INSTANTIATE_TEST_SUITE_P(Shm, ShmGathering,
                                            make_subject("shm_apart", shm, fresh, Sides::apart)),
                          ::testing::PrintToStringParamName());
 
+// Parts that lie in the arena, but are too small to be referred to: copied as any others.
+class ShmSmallParts : public LinkSuite {};
+
+TEST_P(ShmSmallParts, OfTheArenaArriveHoweverManyThereAreInAMessage) {
+  Party far(rig->far());
+  Party near(rig->near());
+  LinkEnd& end = near.connect(far.listen(rig->address()));
+  constexpr std::size_t kParts = 60;
+  constexpr std::size_t kSize = net::kReferenceFrom - 48;
+  wire::Frame frame;
+  frame.head.resize(net::kLinkHead);
+  {
+    const loop::Turn turn(near.loop());
+    WritableBuffer memory = *rig->near().driver.allocate(kParts * kSize);
+    fill(memory.bytes(), 5);
+    const Buffer whole = std::move(memory).freeze();
+    for (std::size_t i = 0; i < kParts; ++i) frame.parts.push_back(whole.slice(i * kSize, kSize));
+  }
+
+  ASSERT_TRUE(end.send(frame));
+
+  ASSERT_TRUE(run_until([&] { return far.count() == 1 && far.end().message_count() == 1; }));
+  EXPECT_EQ(far.end().take_messages().at(0).parts.size(), kParts);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmSmallParts,
+                         ::testing::Values(make_subject("shm", shm, fresh, Sides::apart),
+                                           make_subject("shm_no_process_vm", without_process_vm,
+                                                        fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
 class ShmManySegments : public DriverSuite {};
 
 // More than the socket has room for that they are announced on.

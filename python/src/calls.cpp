@@ -163,8 +163,9 @@ std::vector<msg::Expected> to_expected(nb::handle expected) {
   std::vector<msg::Expected> all;
   if (expected.is_none()) return all;
   if (PyUnicode_Check(expected.ptr())) refuse("what is expected", "a dict or a list", expected);
-  if (PyDict_Check(expected.ptr())) expected = call(expected.attr("items"));
-  for (const nb::handle item : nb::list(expected)) all.push_back(to_one_expected(item));
+  const nb::object items =
+      PyDict_Check(expected.ptr()) ? call(expected.attr("items")) : nb::borrow(expected);
+  for (const nb::handle item : nb::list(items)) all.push_back(to_one_expected(item));
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "muster/arena/segment_table.h"
 #include "muster/base/result.h"
 #include "muster/drivers/shm/memory.h"
 #include "muster/net/address.h"
@@ -34,7 +35,7 @@ struct Setup {
 // With kFarewell in place of a slot: the writer has ended the link, and touches the
 // reader's memory no more but for the bodies that it still holds. It shuts the
 // socket down, in its direction, when it holds none.
-inline constexpr std::uint32_t kFarewell = UINT32_MAX;
+inline constexpr std::uint32_t kFarewell = arena::kNoSlot;
 struct SegmentNotice {
   std::uint32_t magic = kSetupMagic;
   std::uint32_t slot = 0;

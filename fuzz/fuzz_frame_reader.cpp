@@ -15,10 +15,11 @@ using namespace muster;
 constexpr std::size_t kMaxBody = std::size_t{256} << 10;
 
 struct Counter final : net::Sink {
-  std::vector<std::uint64_t> seen;  // Sizes of heads and parts, in order.
+  std::vector<std::uint64_t> seen;  // Heads and the sizes of parts, in order.
 
   void on_frame(wire::Frame& frame) override {
     seen.push_back(frame.head.size());
+    for (const std::byte byte : frame.head.bytes()) seen.push_back(std::to_integer<int>(byte));
     for (const Buffer& part : frame.parts) seen.push_back(part.size());
   }
   WritableBuffer place(const wire::Head&, std::size_t, std::uint64_t size) override {

@@ -47,8 +47,16 @@ void check_record(std::span<const std::byte> body) {
 }
 
 void check_batch(std::span<const std::byte> rest) {
+  BufferPool pool;
+  wire::Head head(std::array<std::byte, 32>{});
   for (;;) {
     const std::size_t before = rest.size();
+    wire::Frame frame;
+    if (Batch::take_brief(rest, pool, head, frame)) {
+      MUSTER_CHECK(frame.parts.size() == 1 && rest.size() + frame.parts[0].size() < before,
+                   "a brief one has one part, which lay in the batch");
+      continue;
+    }
     const std::span<const std::byte> record = Batch::take(rest);
     if (rest.size() == before) return;
     MUSTER_CHECK(record.size() + rest.size() < before, "each is taken once");

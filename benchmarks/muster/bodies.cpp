@@ -22,9 +22,7 @@ Arrival receive_arrival(Node& node) {
   return arrival;
 }
 
-void send_arrival(Node& node, const Arrival& arrival) {
-  node.send(std::as_bytes(std::span(&arrival, 1)));
-}
+void send_arrival(Node& node, const Arrival& arrival) { node.send_copy(arrival); }
 
 // An empty body ends the run.
 void receive_bodies(const Way& way, Notice& bound) {

@@ -1,7 +1,5 @@
 #include "benchmarks/muster/node.h"
 
-#include <cstring>
-
 #include "benchmarks/common/fail.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
@@ -67,12 +65,6 @@ void Node::connect(const std::string& address) {
 }
 
 void Node::wait_until_up() { must(conversation_->wait_until_up()); }
-
-void Node::send(std::span<const std::byte> bytes) {
-  WritableBuffer body = pool_.take(bytes.size());
-  std::memcpy(body.data(), bytes.data(), bytes.size());
-  send(std::move(body).freeze());
-}
 
 void Node::send(Buffer body) { must(conversation_->send(std::move(body))); }
 

@@ -1,11 +1,10 @@
 // One end of a link with all that it needs, made in a line. What fails ends the program.
 #pragma once
 
+#include <cstring>
 #include <memory>
-#include <span>
 #include <string>
 
-#include "benchmarks/common/message.h"
 #include "muster/base/buffer_pool.h"
 #include "muster/net/conversation.h"
 
@@ -37,8 +36,13 @@ class Node {
   void connect(const std::string& address);
   void wait_until_up();
 
-  // Copies `bytes` and sends them.
-  void send(std::span<const std::byte> bytes);
+  // Copies `message` and sends it.
+  template <class T>
+  void send_copy(const T& message) {
+    WritableBuffer body = pool_.take(sizeof message);
+    std::memcpy(body.data(), &message, sizeof message);
+    send(std::move(body).freeze());
+  }
   void send(Buffer body);
   Buffer receive();
   WritableBuffer allocate(std::size_t size);
@@ -52,9 +56,5 @@ class Node {
   std::unique_ptr<net::Conversation> conversation_;
   BufferPool pool_;
 };
-
-inline std::span<const std::byte> bytes_of(const Message& message) {
-  return std::as_bytes(std::span(&message, 1));
-}
 
 }  // namespace muster::bench::ours

@@ -25,13 +25,13 @@ void serve(const Way& way, Notice& bound) {
   bound.post(node.listen());
   node.wait_until_up();
   echo([&](Message& message) { receive_into(node, message); },
-       [&](const Message& message) { node.send(bytes_of(message)); });
+       [&](const Message& message) { node.send_copy(message); });
   node.close();
 }
 
 Exchange exchange_over(Node& node) {
   return [&](Message& message) {
-    node.send(bytes_of(message));
+    node.send_copy(message);
     receive_into(node, message);
   };
 }
@@ -57,7 +57,7 @@ Report stream(const Options& options, const Way& way) {
   Process sender([&] {
     Node node(way);
     node.connect(bound->wait());
-    send_stream(options, [&](const Message& message) { node.send(bytes_of(message)); });
+    send_stream(options, [&](const Message& message) { node.send_copy(message); });
     node.close();
   });
   StreamTally tally;

@@ -27,10 +27,10 @@ struct EndpointOptions {
   // program gets it from find_tokens() (token_search.h).
   std::shared_ptr<TokenSource> tokens = nullptr;
   Id id = Id::random();
-  std::string name;              // At most kMaxName bytes.
-  std::vector<Driver*> drivers;  // They outlive the endpoint.
-  std::uint64_t features = 0;    // A bit each; both ends see what they share.
-  VersionRange versions = {1, 1};
+  std::string name;                // At most kMaxName bytes.
+  std::vector<Driver*> drivers;    // They outlive the endpoint.
+  std::uint64_t features = 0;      // A bit each; both ends see what they share.
+  VersionRange versions = {2, 2};  // 1 knew no brief frames.
 
   // The largest body that is taken.
   std::uint64_t max_body = std::uint64_t{16} << 30;

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "muster/base/buffer.h"
+#include "muster/base/copy_bytes.h"
 #include "muster/base/result.h"
 #include "muster/wire/parts.h"
 
@@ -48,8 +49,8 @@ class Head {
   static void copy_head(std::byte* to, const std::byte* from, std::size_t size) {
     if (size == kUsual) {
       std::memcpy(to, from, kUsual);
-    } else if (size > 0) {
-      std::memcpy(to, from, size);
+    } else {
+      copy_bytes(to, from, size);
     }
   }
 

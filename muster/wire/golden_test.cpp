@@ -1,5 +1,6 @@
 // The wire format does not change by accident: what version 1 wrote is kept in
-// golden/v1 and is still written, and read, to the byte.
+// golden/v1, and what version 2 has added in golden/v2; both are still written, and
+// read, to the byte.
 //
 // MUSTER_REWRITE=1 in the environment writes the files anew, to be reviewed as a diff.
 
@@ -12,14 +13,16 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/wire/brief_frame.h"
 #include "muster/wire/frame.h"
 #include "muster/wire/value_codec.h"
 
 namespace muster::wire {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(MUSTER_SOURCE_DIR) / "muster" / "wire" / "golden" / "v1";
+const std::filesystem::path kGolden =
+    std::filesystem::path(MUSTER_SOURCE_DIR) / "muster" / "wire" / "golden";
+const std::filesystem::path kFolder = kGolden / "v1";
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
@@ -68,11 +71,12 @@ Sections from_text(const std::string& text) {
 }
 
 // What the file says; after writing `expected` to it, if it is to be written anew.
-std::string golden(const std::string& name, const std::string& expected) {
-  const std::filesystem::path path = kFolder / (name + ".hex");
+std::string golden(const std::string& name, const std::string& expected,
+                   const std::filesystem::path& folder = kFolder) {
+  const std::filesystem::path path = folder / (name + ".hex");
   const char* rewrite = std::getenv("MUSTER_REWRITE");
   if (rewrite != nullptr && std::string_view(rewrite) == "1") {
-    std::filesystem::create_directories(kFolder);
+    std::filesystem::create_directories(folder);
     std::ofstream(path) << expected;
   }
   std::stringstream text;
@@ -221,6 +225,27 @@ TEST_P(GoldenFrames, AreWrittenAndReadAsEver) {
 
 INSTANTIATE_TEST_SUITE_P(V1, GoldenFrames, testing::ValuesIn(golden_frames()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(GoldenFrames, OfVersion2AreBriefAfterOneWithMuchTheSameHead) {
+  Frame frame;
+  frame.head.assign(blob(32).bytes());
+  Head before = frame.head;
+  Sections sections{{"head before", Buffer::copy_of(before.bytes())}};
+  const auto add = [&](const char* name, const std::vector<std::size_t>& changed, Buffer part) {
+    for (const std::size_t at : changed) frame.head.resize(32)[at] = std::byte{0xFF};
+    frame.parts.clear();
+    frame.parts.push_back(std::move(part));
+    std::vector<std::byte> bytes(128);
+    bytes.resize(write_brief_frame(frame, before, bytes.data()));
+    sections.push_back({name, Buffer::adopt(std::move(bytes))});
+  };
+  add("nothing changed", {}, blob(5));
+  add("the second word changed", {8}, blob(1));
+  add("the first and the last changed", {0, 31}, blob(16));
+  const std::string written = to_text("Brief frames, each after the one before it.", sections);
+
+  EXPECT_EQ(written, golden("frame_brief", written, kGolden / "v2"));
+}
 
 TEST(Golden, KeepsNoFileThatNothingReads) {
   std::set<std::string> known;

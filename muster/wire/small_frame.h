@@ -6,11 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "muster/base/buffer_pool.h"
+#include "muster/base/copy_bytes.h"
 #include "muster/wire/bytes.h"
 #include "muster/wire/frame.h"
 
@@ -32,7 +32,7 @@ inline void write_small_frame(const Frame& frame, std::byte* out) {
   store<std::uint64_t>(out + kPrefixSize, part.size());
   out += prefix_size(1);
   frame.head.copy_to(out);
-  std::memcpy(out + frame.head.size(), part.data(), part.size());
+  copy_bytes(out + frame.head.size(), part.data(), part.size());
 }
 
 // Reads the frame that `bytes` begin with into `frame`, which has no parts. How many
@@ -51,7 +51,7 @@ inline std::size_t read_small_frame(std::span<const std::byte> bytes, std::uint6
   }
   WritableBuffer block = pool.take(size);
   if (block.size() < size) return 0;
-  std::memcpy(block.data(), bytes.data() + opening, size);
+  copy_bytes(block.data(), bytes.data() + opening, size);
   frame.head.assign(bytes.subspan(prefix_size(1), head_size));
   frame.parts.push_back(std::move(block).freeze());
   return opening + size;

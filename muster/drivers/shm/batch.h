@@ -12,6 +12,7 @@
 #include <span>
 
 #include "muster/drivers/shm/small_record.h"
+#include "muster/wire/brief_frame.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::drivers::shm {
@@ -28,18 +29,40 @@ class Batch {
   void add(wire::Frame& frame, std::size_t size) {
     if (memory_ == nullptr) memory_ = std::make_unique_for_overwrite<std::byte[]>(kCapacity);
     std::byte* const out = memory_.get() + size_;
-    wire::store<std::uint64_t>(out, size);
-    write_small_record(frame, out + kEntry);
-    size_ += kEntry + size;
+    if (const std::size_t brief = add_brief(frame, out)) {
+      size_ += brief;
+    } else {
+      wire::store<std::uint64_t>(out, size);
+      write_small_record(frame, out + kEntry);
+      size_ += kEntry + size;
+      remember(frame.head, size);
+    }
     frame.parts.clear();
   }
-  void clear() { size_ = 0; }
+  void clear() {
+    size_ = 0;
+    before_.resize(0);
+  }
 
   bool empty() const { return size_ == 0; }
   std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
-  // Takes the next frame's record off the front of `rest`, which may be in shared
-  // memory. Empty if there is none, or what no honest writer leaves.
+  // Takes the next frame off the front of `rest`, if it is a brief one, into `frame`,
+  // which has no parts. `before` is the head of the frame before, and becomes this one's.
+  // False if it is none of those, or not whole, or there is no memory: then nothing has
+  // happened.
+  static bool take_brief(std::span<const std::byte>& rest, BufferPool& pool, wire::Head& before,
+                         wire::Frame& frame) {
+    if (rest.size() < kEntry || rest.size() % kRecordAlign != 0) return false;
+    if (!wire::is_brief(wire::load<std::uint64_t>(rest.data()))) return false;
+    const std::size_t used = wire::read_brief_frame(rest, net::kReferenceFrom, pool, before, frame);
+    if (used == 0) return false;
+    rest = rest.subspan(aligned(used));
+    return true;
+  }
+
+  // Takes the record of the next frame, which is not a brief one, off the front of `rest`.
+  // Empty if there is none, or what no honest writer leaves. Both may read shared memory.
   static std::span<const std::byte> take(std::span<const std::byte>& rest) {
     if (rest.size() < kEntry) return {};
     const auto size = wire::load<std::uint64_t>(rest.data());
@@ -50,8 +73,19 @@ class Batch {
   }
 
  private:
-  static constexpr std::size_t kEntry = 8;  // The size, before each.
+  static constexpr std::size_t kEntry = 8;  // The size, before each that is not brief.
 
+  std::size_t add_brief(const wire::Frame& frame, std::byte* out) {
+    if (frame.parts.size() != 1 || frame.parts[0].empty()) return 0;
+    return aligned(wire::write_brief_frame(frame, before_, out));
+  }
+
+  // What is read in another way is not remembered there.
+  void remember(const wire::Head& head, std::size_t size) {
+    before_.assign(size < kSmallestRecord ? std::span<const std::byte>() : head.bytes());
+  }
+
+  wire::Head before_;                    // Of the frame that was taken last.
   std::unique_ptr<std::byte[]> memory_;  // Once there was something to gather.
   std::size_t size_ = 0;
 };

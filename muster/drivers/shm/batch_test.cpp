@@ -15,13 +15,18 @@ using net::testing::is_frame;
 using net::testing::make_frame;
 using net::testing::Shape;
 
-// Reads a record that has whatever small shape.
-::testing::AssertionResult holds(std::span<const std::byte> record, const Shape& shape,
-                                 std::uint64_t seed) {
+// Takes a frame that has whatever small shape.
+::testing::AssertionResult holds(std::span<const std::byte>& rest, wire::Head& before,
+                                 const Shape& shape, std::uint64_t seed) {
+  BufferPool pool;
   wire::Frame frame;
+  if (Batch::take_brief(rest, pool, before, frame)) return is_frame(frame, shape, seed);
+  const std::span<const std::byte> record = Batch::take(rest);
   std::vector<PartPlan> plans;
   const auto at = read_frame_record(record, frame.head, plans);
   if (!at) return ::testing::AssertionFailure() << at.error().describe();
+  before.assign(record.size() < kSmallestRecord ? std::span<const std::byte>()
+                                                : frame.head.bytes());
   const std::byte* from = record.data() + *at;
   for (const PartPlan& plan : plans) {
     frame.parts.push_back(Buffer::copy_of(std::span(from, plan.size)));
@@ -36,7 +41,7 @@ TEST(Batch, GivesWhatItTookInOrder) {
     Batch batch;
     std::vector<Shape> shapes;
     for (;;) {
-      Shape shape{random() % 129, {}};
+      Shape shape{round % 2 == 0 ? random() % 129 : 8 * (random() % 3), {}};
       for (std::size_t part = random() % (kSmallParts + 1); part > 0; --part) {
         shape.parts.push_back(random() % 300);
       }
@@ -50,8 +55,9 @@ TEST(Batch, GivesWhatItTookInOrder) {
     }
     EXPECT_LE(batch.bytes().size(), Batch::kCapacity);
     std::span<const std::byte> rest = batch.bytes();
+    wire::Head before;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      ASSERT_TRUE(holds(Batch::take(rest), shapes[i], i)) << i;
+      ASSERT_TRUE(holds(rest, before, shapes[i], i)) << i;
     }
     EXPECT_TRUE(rest.empty());
     batch.clear();
@@ -59,20 +65,51 @@ TEST(Batch, GivesWhatItTookInOrder) {
   }
 }
 
+TEST(Batch, HasNothingButThePartOfAFrameThatIsLikeTheOneBefore) {
+  Batch batch;
+  std::size_t before = 0;
+  for (int i = 0; i < 3; ++i) {
+    wire::Frame frame = make_frame({32, {64}}, 0);
+    before = batch.bytes().size();
+    batch.add(frame, small_record_size(frame));
+  }
+  EXPECT_EQ(batch.bytes().size() - before, wire::kBriefFixed + 64);
+}
+
+TEST(Batch, BeginsWithAWholeFrame) {
+  Batch batch;
+  for (int i = 0; i < 2; ++i) {
+    wire::Frame frame = make_frame({32, {64}}, 0);
+    batch.add(frame, small_record_size(frame));
+    if (i == 0) batch.clear();
+  }
+  EXPECT_FALSE(wire::is_brief(wire::load<std::uint64_t>(batch.bytes().data())));
+}
+
 TEST(Batch, TakesOneOfJustItsSizeAndNoneLarger) {
-  const Batch batch;
+  Batch batch;
   EXPECT_TRUE(batch.fits(Batch::kCapacity - 8));
   EXPECT_FALSE(batch.fits(Batch::kCapacity - 7));
 }
 
 TEST(Batch, OfNonsenseNothingIsTaken) {
   std::mt19937 random(2);
+  BufferPool pool;
   for (int round = 0; round < 20'000; ++round) {
     std::vector<std::byte> bytes(random() % 100);
     std::ranges::generate(bytes, [&] { return std::byte(random() % 3 == 0 ? random() % 64 : 0); });
+    if (bytes.size() > 8 && round % 2 == 0) {
+      wire::store(bytes.data(), wire::kBriefMagic);
+    }
     std::span<const std::byte> rest = bytes;
+    wire::Head head(std::vector(32, std::byte{1}));
     while (!rest.empty()) {
       const std::size_t before = rest.size();
+      wire::Frame frame;
+      if (Batch::take_brief(rest, pool, head, frame)) {
+        ASSERT_LT(rest.size(), before);
+        continue;
+      }
       const std::span<const std::byte> record = Batch::take(rest);
       if (rest.size() == before) break;  // Nonsense.
       ASSERT_LT(rest.size(), before);

@@ -18,7 +18,7 @@
 namespace muster::drivers::shm {
 
 inline constexpr std::uint32_t kSetupMagic = 0x4D535452;  // "RTSM" in memory order.
-inline constexpr std::uint32_t kSetupVersion = 2;
+inline constexpr std::uint32_t kSetupVersion = 3;
 
 // What each side says, once. Both run on one machine, so its own layout serves.
 struct Setup {

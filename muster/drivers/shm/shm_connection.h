@@ -102,14 +102,15 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   // Receiving (shm_receive.cpp).
   bool drain();
   Status take_record(const RingReader::Record& record, wire::Frame& small);
-  bool take_small_frame(std::span<const std::byte> body, wire::Frame& frame);
+  bool read_small_frame(std::span<const std::byte> body, wire::Frame& frame);
+  void deliver(wire::Frame& frame);
   Status take_batch(std::span<const std::byte> body, wire::Frame& frame);
   Status take_frame(std::span<const std::byte> body);
   WritableBuffer memory_for(const wire::Head& head, std::size_t part, std::uint64_t size);
   Status copy_inside(std::span<const std::byte> inside, wire::Frame& frame);
   Result<WritableBuffer> find_target(const PartPlan& plan, std::size_t part,
                                      const wire::Frame& frame);
-  Status deliver(Incoming incoming);
+  Status finish(Incoming incoming);
   bool next_is_direct();
   Result<Buffer> take_reference(const PartPlan& plan);
   Status take_releases(std::span<const std::byte> body);

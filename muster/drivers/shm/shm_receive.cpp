@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "muster/base/copy_bytes.h"
 #include "muster/base/crash_point.h"
 #include "muster/drivers/shm/shm_connection.h"
 #include "muster/drivers/shm/small_record.h"
@@ -36,8 +37,8 @@ WritableBuffer ShmConnection::memory_for(const wire::Head& head, std::size_t par
 }
 
 // By far the most frames: all of it in the record, and small. False if this is
-// none of those; nothing has happened then. `frame` is empty, before and after.
-inline bool ShmConnection::take_small_frame(std::span<const std::byte> body, wire::Frame& frame) {
+// none of those; nothing has happened then. `frame` is empty before.
+inline bool ShmConnection::read_small_frame(std::span<const std::byte> body, wire::Frame& frame) {
   std::array<std::uint32_t, kSmallParts> sizes;
   std::size_t count = 0;
   const std::size_t at = read_small_record(body, frame.head, sizes, count);
@@ -46,7 +47,7 @@ inline bool ShmConnection::take_small_frame(std::span<const std::byte> body, wir
   if (count > 0) {
     WritableBuffer block = hub_.pool().take(inside);
     if (block.data() == nullptr) return false;
-    std::memcpy(block.data(), body.data() + at, inside);
+    copy_bytes(block.data(), body.data() + at, inside);
     if (count == 1) {
       frame.parts.push_back(std::move(block).freeze(sizes[0]));
     } else {
@@ -58,17 +59,31 @@ inline bool ShmConnection::take_small_frame(std::span<const std::byte> body, wir
       }
     }
   }
-  sink_->on_frame(frame);
-  frame.parts.clear();
   return true;
 }
 
+// `frame` is empty afterwards.
+inline void ShmConnection::deliver(wire::Frame& frame) {
+  sink_->on_frame(frame);
+  frame.parts.clear();
+}
+
 Status ShmConnection::take_batch(std::span<const std::byte> body, wire::Frame& frame) {
+  wire::Head before;  // What the sink leaves of the frame's own is not known.
   // Who is told of a frame may end the connection, and with it the ring.
   while (!body.empty() && !has_ended_) {
+    if (Batch::take_brief(body, hub_.pool(), before, frame)) {
+      deliver(frame);
+      continue;
+    }
     const std::span<const std::byte> record = Batch::take(body);
-    if (take_small_frame(record, frame)) continue;
+    if (read_small_frame(record, frame)) {
+      before.assign(frame.head.bytes());
+      deliver(frame);
+      continue;
+    }
     MUSTER_TRY_OK(take_frame(record));
+    before.resize(0);
     // What follows would overtake it.
     if (!incoming_.empty()) return Error(Code::invalid, "a direct copy in a batch");
   }
@@ -77,7 +92,10 @@ Status ShmConnection::take_batch(std::span<const std::byte> body, wire::Frame& f
 
 inline Status ShmConnection::take_record(const RingReader::Record& record, wire::Frame& small) {
   switch (record.kind) {
-    case kFrameRecord: return take_small_frame(record.body, small) ? ok() : take_frame(record.body);
+    case kFrameRecord:
+      if (!read_small_frame(record.body, small)) return take_frame(record.body);
+      deliver(small);
+      return ok();
     case kBatchRecord: return take_batch(record.body, small);
     case kReleaseRecord: return take_releases(record.body);
     case kAbilitiesRecord: peer_abilities_ = record.note; return ok();
@@ -259,11 +277,11 @@ Result<bool> ShmConnection::advance_incoming() {
   // Taken out first: the sink may end the connection.
   Incoming whole = std::move(incoming_.front());
   incoming_.pop_front();
-  MUSTER_TRY_OK(deliver(std::move(whole)));
+  MUSTER_TRY_OK(finish(std::move(whole)));
   return true;
 }
 
-Status ShmConnection::deliver(Incoming incoming) {
+Status ShmConnection::finish(Incoming incoming) {
   wire::Frame& frame = incoming.frame;
   // Once the peer is gone, its number may be that of another, whose memory was read.
   const bool is_peer_there = is_open(socket_.get());

@@ -6,9 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "muster/base/copy_bytes.h"
 #include "muster/drivers/shm/record.h"
 #include "muster/drivers/shm/ring.h"
 #include "muster/net/driver.h"
@@ -18,6 +18,8 @@
 namespace muster::drivers::shm {
 
 inline constexpr std::size_t kSmallParts = 4;
+// Shorter ones are read as any other, so that the loop below needs no check.
+inline constexpr std::size_t kSmallestRecord = kRecordFixed + kRecordPlan * kSmallParts;
 
 // How many bytes of record body it takes; 0 if it is none of those.
 inline std::size_t small_record_size(const wire::Frame& frame) {
@@ -44,8 +46,7 @@ inline void write_small_record(const wire::Frame& frame, std::byte* out) {
   frame.head.copy_to(out);
   out += aligned(head_size);
   for (const Buffer& part : frame.parts) {
-    if (part.empty()) continue;
-    std::memcpy(out, part.data(), part.size());
+    copy_bytes(out, part.data(), part.size());
     out += aligned(part.size());
   }
 }
@@ -55,8 +56,7 @@ inline void write_small_record(const wire::Frame& frame, std::byte* out) {
 inline std::size_t read_small_record(std::span<const std::byte> body, wire::Head& head,
                                      std::span<std::uint32_t, kSmallParts> sizes,
                                      std::size_t& count) {
-  if (body.size() < kRecordFixed + kRecordPlan * kSmallParts)
-    return 0;  // So that the loop needs no check.
+  if (body.size() < kSmallestRecord) return 0;
   const auto head_size = wire::load<std::uint16_t>(body.data());
   const auto part_count = wire::load<std::uint16_t>(body.data() + 2);
   if (head_size > wire::kMaxHead || part_count > kSmallParts) return 0;

@@ -21,9 +21,16 @@ std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) & ~(kAlig
 // By far the most frames: one small part, and all of it is there. 0 if this is none
 // of those; nothing has happened then.
 inline std::size_t FrameReader::take_small(std::span<const std::byte> bytes, net::Sink& sink) {
-  const std::uint64_t limit = std::min<std::uint64_t>(net::kLargePart, max_body_ + 1);
-  const std::size_t used = wire::read_small_frame(bytes, limit, pool_, frame_);
-  if (used == 0) return 0;
+  if (bytes.size() < wire::kPrefixSize) return 0;
+  std::size_t used = 0;
+  if (wire::is_brief(wire::load<std::uint64_t>(bytes.data()))) {
+    used = wire::read_brief_frame(bytes, small_limit(), pool_, before_, frame_);
+    if (used == 0) return 0;
+  } else {
+    used = wire::read_small_frame(bytes, small_limit(), pool_, frame_);
+    if (used == 0) return 0;
+    before_.assign(frame_.head.bytes());
+  }
   since_large_ += static_cast<std::uint32_t>(expects_large());
   sink.on_frame(frame_);
   frame_.parts.clear();
@@ -53,11 +60,21 @@ Status FrameReader::take(std::span<const std::byte> bytes, net::Sink& sink) {
 // The usual case: prefix, sizes and head lie side by side.
 Result<std::size_t> FrameReader::open(std::span<const std::byte> bytes, net::Sink& sink) {
   if (bytes.size() < wire::kPrefixSize) return open_from_pieces(bytes, sink);
-  MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(bytes));
-  const std::size_t whole = wire::prefix_size(prefix.part_count) + prefix.head_size;
+  MUSTER_TRY(const std::size_t whole, opening_size(bytes.data()));
   if (bytes.size() < whole) return open_from_pieces(bytes, sink);
-  MUSTER_TRY_OK(begin(prefix, bytes.data(), sink));
+  MUSTER_TRY_OK(begin(bytes.data(), sink));
   return whole;
+}
+
+// How many bytes stand before the parts of a frame that begins with `first`.
+Result<std::size_t> FrameReader::opening_size(const std::byte* first) const {
+  if (const auto word = wire::load<std::uint64_t>(first); wire::is_brief(word)) {
+    const wire::Brief brief = wire::read_brief(word);
+    if (brief.fits(before_, small_limit())) return brief.opening();
+    return Error(Code::invalid, "a brief frame that does not fit the one before it");
+  }
+  MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix({first, wire::kPrefixSize}));
+  return wire::prefix_size(prefix.part_count) + prefix.head_size;
 }
 
 Result<std::size_t> FrameReader::open_from_pieces(std::span<const std::byte> bytes,
@@ -71,24 +88,37 @@ Result<std::size_t> FrameReader::open_from_pieces(std::span<const std::byte> byt
     return opening_.size() == size;
   };
   if (opening_.size() < wire::kPrefixSize && !gather_up_to(wire::kPrefixSize)) return used;
-  MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix(opening_));
-  const std::size_t whole = wire::prefix_size(prefix.part_count) + prefix.head_size;
+  MUSTER_TRY(const std::size_t whole, opening_size(opening_.data()));
   if (!gather_up_to(whole)) return used;
-  MUSTER_TRY_OK(begin(prefix, opening_.data(), sink));
+  MUSTER_TRY_OK(begin(opening_.data(), sink));
   opening_.clear();
   if (opening_.capacity() > kKeptOpening) opening_.shrink_to_fit();
   return used;
 }
 
-Status FrameReader::begin(const wire::Prefix& prefix, const std::byte* opening, net::Sink& sink) {
-  const std::size_t sizes = wire::kPartSizeSize * prefix.part_count;
-  MUSTER_TRY_OK(check_sizes({opening + wire::kPrefixSize, sizes}));
-  frame_.head.assign({opening + wire::kPrefixSize + sizes, prefix.head_size});
+// All before the parts is there, and opening_size() has found no fault.
+Status FrameReader::begin(const std::byte* opening, net::Sink& sink) {
+  if (const auto first = wire::load<std::uint64_t>(opening); wire::is_brief(first)) {
+    begin_brief(wire::read_brief(first), opening + wire::kBriefFixed);
+  } else {
+    MUSTER_TRY(const wire::Prefix prefix, wire::read_prefix({opening, wire::kPrefixSize}));
+    const std::size_t sizes = wire::kPartSizeSize * prefix.part_count;
+    MUSTER_TRY_OK(check_sizes({opening + wire::kPrefixSize, sizes}));
+    before_.assign({opening + wire::kPrefixSize + sizes, prefix.head_size});
+  }
+  frame_.head.assign(before_.bytes());
   MUSTER_TRY_OK(find_memory(sink));
   target_ = 0;
   is_filling_ = true;
   finish_if_full(sink);
   return ok();
+}
+
+void FrameReader::begin_brief(const wire::Brief& brief, const std::byte* words) {
+  wire::change_words(brief.changed, words, before_);
+  targets_.assign(1, {static_cast<std::byte*>(nullptr), brief.size});
+  small_ = aligned(brief.size);
+  is_large_ = false;
 }
 
 // Notes each part's size in `targets_`, whose memory is found later.

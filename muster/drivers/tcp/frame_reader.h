@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +15,7 @@
 #include "muster/base/buffer_pool.h"
 #include "muster/base/result.h"
 #include "muster/net/driver.h"
+#include "muster/wire/brief_frame.h"
 #include "muster/wire/frame.h"
 
 namespace muster::drivers::tcp {
@@ -47,7 +49,13 @@ class FrameReader {
   Result<std::size_t> open(std::span<const std::byte> bytes, net::Sink& sink);
   std::size_t take_small(std::span<const std::byte> bytes, net::Sink& sink);
   Result<std::size_t> open_from_pieces(std::span<const std::byte> bytes, net::Sink& sink);
-  Status begin(const wire::Prefix& prefix, const std::byte* opening, net::Sink& sink);
+  Result<std::size_t> opening_size(const std::byte* first) const;
+  Status begin(const std::byte* opening, net::Sink& sink);
+  void begin_brief(const wire::Brief& brief, const std::byte* words);
+  // What has fewer bytes is small, and allowed.
+  std::uint64_t small_limit() const {
+    return std::min<std::uint64_t>(net::kLargePart, max_body_ + 1);
+  }
   Status check_sizes(std::span<const std::byte> sizes);
   Status find_memory(net::Sink& sink);
   std::size_t fill(std::span<const std::byte> bytes);
@@ -59,6 +67,7 @@ class FrameReader {
   std::size_t max_body_;
   std::vector<std::byte> opening_;  // Prefix, sizes and head, as far as they have come.
 
+  wire::Head before_;  // Of the frame that was opened last.
   wire::Frame frame_;
   std::vector<std::span<std::byte>> targets_;  // What is still to be filled of each part.
   std::size_t target_ = 0;                     // The one that is being filled.

@@ -1,5 +1,6 @@
 #include "muster/drivers/tcp/frame_reader.h"
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "muster/drivers/tcp/testing/wire_bytes.h"
+#include "muster/drivers/tcp/write_queue.h"
 #include "muster/net/testing/pattern.h"
 #include "muster/wire/bytes.h"
 
@@ -200,6 +202,100 @@ TEST(FrameReader, StopsWhenTheSinkSaysSo) {
   ASSERT_TRUE(reader.take(on_the_wire(kSmallFrames), sink));
 
   EXPECT_EQ(sink.frames.size(), 1U);
+}
+
+// Frames as a queue leaves them whose sender goes on and on: those that can be are brief.
+std::vector<std::byte> gathered(const std::vector<Shape>& shapes) {
+  BufferPool pool;
+  WriteQueue queue(pool);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    wire::Frame frame = make_frame(shapes[i], i);
+    const std::size_t size = wire::small_frame_size(frame, WriteQueue::kCopied + 1);
+    if (size > 0 && queue.push_beside(frame, size)) continue;
+    EXPECT_TRUE(queue.push(frame));
+  }
+  std::array<iovec, 64> runs;
+  std::vector<std::byte> bytes;
+  for (const iovec& run : std::span(runs).first(queue.gather(runs))) {
+    append(bytes, {static_cast<const std::byte*>(run.iov_base), run.iov_len});
+  }
+  return bytes;
+}
+
+const std::vector<Shape> kGathered = {{32, {64}},     {32, {64}}, {32, {1}}, {40, {9}},
+                                      {40, {300}},    {40, {}},   {40, {9}}, {40, {3, 4}},
+                                      {40, {5}},      {7, {5}},   {7, {5}},  {128, {2}},
+                                      {128, {4'000}}, {0, {5}},   {32, {8}}};
+
+TEST(FrameReader, TakesBriefFramesWhereverTheBytesAreCut) {
+  const std::vector<std::byte> bytes = gathered(kGathered);
+  EXPECT_LT(bytes.size(), on_the_wire(kGathered).size());
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    BufferPool pool;
+    FrameReader reader(pool, kMaxBody);
+    Recorder sink;
+
+    ASSERT_TRUE(reader.take(std::span(bytes).first(cut), sink));
+    ASSERT_TRUE(reader.take(std::span(bytes).subspan(cut), sink));
+
+    expect_all(sink.frames, kGathered);
+  }
+}
+
+TEST(FrameReader, TakesBriefFramesByteByByte) {
+  BufferPool pool;
+  FrameReader reader(pool, kMaxBody);
+  Recorder sink;
+
+  for (const std::byte& byte : gathered(kGathered)) ASSERT_TRUE(reader.take({&byte, 1}, sink));
+
+  expect_all(sink.frames, kGathered);
+}
+
+TEST(FrameReader, BriefFramesDoNotDependOnWhatTheSinkDoesToAHead) {
+  struct Eater final : net::Sink {
+    std::vector<std::size_t> heads;
+    void on_frame(wire::Frame& frame) override {
+      heads.push_back(frame.head.size());
+      frame.head.resize(0);
+    }
+    WritableBuffer place(const wire::Head&, std::size_t, std::uint64_t) override { return {}; }
+    void on_room() override {}
+    void on_closed(Error) override {}
+  } sink;
+  BufferPool pool;
+  FrameReader reader(pool, kMaxBody);
+
+  ASSERT_TRUE(reader.take(gathered({{32, {64}}, {32, {64}}, {32, {64}}}), sink));
+
+  EXPECT_EQ(sink.heads, (std::vector<std::size_t>{32, 32, 32}));
+}
+
+// The first bytes of a brief frame.
+std::vector<std::byte> brief(std::uint64_t changed, std::uint64_t size) {
+  std::vector<std::byte> bytes(wire::kBriefFixed);
+  wire::store<std::uint64_t>(bytes.data(), wire::kBriefMagic | changed << 16 | size << 32);
+  return bytes;
+}
+
+TEST(FrameReader, RefusesABriefFrameThatFitsNothing) {
+  const std::vector<std::byte> before = on_the_wire(make_frame({32, {5}}, 0));
+  const std::vector<std::vector<std::byte>> wrong = {
+      brief(0b10000, 5), brief(0, 0), brief(0, net::kLargePart), brief(0, UINT32_MAX)};
+  for (const std::vector<std::byte>& bytes : wrong) {
+    BufferPool pool;
+    FrameReader reader(pool, kMaxBody);
+    Recorder sink;
+
+    ASSERT_TRUE(reader.take(before, sink));
+    EXPECT_EQ(reader.take(bytes, sink).error().code(), Code::invalid);
+
+    EXPECT_EQ(sink.frames.size(), 1U);
+  }
+  BufferPool pool;
+  FrameReader reader(pool, kMaxBody);
+  Recorder sink;
+  EXPECT_EQ(reader.take(brief(0, 5), sink).error().code(), Code::invalid) << "nothing before it";
 }
 
 TEST(FrameReader, RefusesWhatIsNoFrame) {

@@ -20,6 +20,10 @@ constexpr std::size_t kBeyond = 512;
 constexpr std::size_t kCautious = std::size_t{4} << 10;
 // Reads before others get their turn.
 constexpr int kReadsInARow = 8;
+// What is held back is written once there is this much: little less than the queue
+// stages in one piece.
+constexpr std::size_t kBatch = std::size_t{60} << 10;
+static_assert(kBatch < WriteQueue::kBlock);
 // Runs of bytes in one write; the system takes 1024.
 constexpr std::size_t kRuns = 256;
 
@@ -30,7 +34,7 @@ TcpConnection::TcpConnection(TcpShared& shared, net::Address peer)
       peer_(std::move(peer)),
       reader_(shared.pool, kMaxBody),
       queue_(shared.pool),
-      gathering_(shared.loop, *this, &TcpConnection::write_held),
+      gathering_(shared.loop, *this, &TcpConnection::write_held, kBatch),
       room_(*this, &TcpConnection::tell_room),
       more_(*this, &TcpConnection::read_more),
       again_(*this, &TcpConnection::start_dialing),

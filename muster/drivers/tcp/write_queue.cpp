@@ -27,6 +27,7 @@ bool WriteQueue::push(wire::Frame& frame) {
   std::byte* const at = stage(opening);
   wire::write_prefix(frame, {at, prefix});
   frame.head.copy_to(at + prefix);
+  before_.assign(frame.head.bytes());
   for (Buffer& part : frame.parts) {
     if (part.empty()) continue;
     if (part.size() <= kCopied && reserve(part.size())) {

@@ -14,6 +14,7 @@
 
 #include "muster/base/buffer.h"
 #include "muster/base/buffer_pool.h"
+#include "muster/wire/brief_frame.h"
 #include "muster/wire/frame.h"
 #include "muster/wire/small_frame.h"
 
@@ -33,13 +34,18 @@ class WriteQueue {
   bool push(wire::Frame& frame);
 
   // The same for one that takes `size` bytes (wire::small_frame_size), if there is room for
-  // it beside what was staged last.
+  // it beside what was staged last; as a brief one where that can be.
   bool push_beside(wire::Frame& frame, std::size_t size) {
     if (first_ == runs_.size() || block_.size() - used_ < size) return false;
     std::byte* const at = block_.data() + used_;
     Run& last = runs_.back();
     if (last.data + last.size != at) return false;
-    wire::write_small_frame(frame, at);
+    if (const std::size_t brief = wire::write_brief_frame(frame, before_, at)) {
+      size = brief;
+    } else {
+      wire::write_small_frame(frame, at);
+      before_.assign(frame.head.bytes());
+    }
     last.size += size;
     used_ += size;
     bytes_ += size;
@@ -77,6 +83,7 @@ class WriteQueue {
   std::vector<Run> runs_;
   std::size_t first_ = 0;  // The runs before it have left.
   std::size_t bytes_ = 0;
+  wire::Head before_;     // Of the frame that was taken last.
   WritableBuffer block_;  // Where staging goes on.
   std::size_t used_ = 0;  // Of block_.
 };

@@ -188,7 +188,8 @@ class Communicator {
 
   // The root's buffer, read where it lies by the ranks of its host: nothing is
   // copied if it was made by allocate(). It must not be written any more. Others
-  // give an empty one. all_share() gives everybody's, in the order of the ranks.
+  // give an empty one. all_share() gives everybody's, in the order of the ranks; elastic: an empty
+  // one of who is not among the contributors.
   Result<Buffer> share(Buffer mine, Rank root);
   Result<std::vector<Buffer>> all_share(Buffer mine);
 
@@ -201,8 +202,8 @@ class Communicator {
   // type, which is then dropped.
   Status receive(Output data, Rank from, std::uint32_t tag = 0, const msg::Wait& wait = {});
 
-  // ---- Others from this one. All members call them, as operations. Elastic: dup() and grow()
-  // go on without who is lost meanwhile; split() and share() end, and can be called again.
+  // ---- Others from this one. All members call them, as operations. Elastic: they go on without
+  // who is lost meanwhile.
 
   // Members with the same colour, ranked by key, then by their rank here. Null
   // for a negative colour.

@@ -74,6 +74,12 @@ class CommunicatorCore {
       if (made || !may_recover(made.error())) return made;
     }
   }
+  // Inside only. Elastic: does `work`, which is an operation over the crew of the moment, again as
+  // long as somebody is lost meanwhile. All who are left have then done it over the same crew,
+  // which stays until the next call, or none has.
+  Status do_together(const std::function<Status()>& work);
+  // Inside only. How many operations of the elastic kind were done before: the same on all.
+  std::uint64_t settled() const { return settled_; }
   // Inside only. How far it has come, as agreements count it.
   Position position() const {
     const std::uint64_t at = manners_.elastic ? settled_ : completed();
@@ -89,6 +95,8 @@ class CommunicatorCore {
   // not all come in time, those who do are told not to wait for this one.
   Result<std::shared_ptr<Crew>> crew_for(std::uint64_t context, Seats seats, Rank rank,
                                          const msg::Wait& wait);
+  // The same where all who are left are known to come, as after do_together().
+  Result<std::shared_ptr<Crew>> crew_of_those_left(std::uint64_t context, Seats seats, Rank rank);
   // The crew that was agreed upon. There is no other: after Code::timeout the
   // next call waits for the same.
   // `called`: how the caller counts them, if otherwise.
@@ -125,13 +133,16 @@ class CommunicatorCore {
   Result<Outcome> do_call(const Call& call);
   Result<Outcome> do_elastic(const Call& call);
   // Elastic (elastic.cpp).
-  Result<Outcome> elastic_rounds(const Call& call);
-  Status elastic_round(const Call& call, bool& is_prepared);
+  Status carry_out_over_those_left(const Call& call);
+  Status elastic_rounds(const std::function<Status()>& work);
+  Status elastic_round(const std::function<Status()>& work, bool& is_prepared);
   Status recover(bool is_prepared, bool& is_committed);
   bool may_recover(const Error& why) const;
   Status follow_decision();
   void count_settled();
   Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);
+  Result<std::shared_ptr<Crew>> finish_crew(std::shared_ptr<Crew> crew, const Status& ready);
+  Status share_over_crew(const Buffer& mine, std::optional<Rank> root, std::vector<Buffer>& all);
 
   Status tell_counts(Call& call);
   Status tell_counts_of_all(Call& call);

@@ -52,6 +52,9 @@ class Crew {
   // fails here.
   // Somebody's loss is no reason not to wait for the others, who may have begun.
   Status await_members(const Crew& parent, const msg::Wait& wait);
+  // The same where all members of `parent` who are left are known to come: that they have found
+  // somebody lost there meanwhile does not keep them. Who was agreed there to be lost, is.
+  Status await_those_left(const Crew& parent, const msg::Wait& wait);
   // For a newcomer: those who have called grow() come, or leave.
   Status await_welcomers(const msg::Wait& wait);
   // start() and await_ready(), or await_welcomers(). If not all come in time, those who do are told
@@ -219,7 +222,10 @@ class Crew {
   void take_what_came_before();
   Status await_ready(const msg::Wait& wait, const std::function<bool()>& is_done);
   bool has_given_up(const Seat& seat) const;
+  bool has_excluded(const Seat& seat) const;
   std::optional<Rank> absentee(const Crew& parent) const;
+  std::optional<Rank> deserter(const Crew& parent) const;
+  Error missing_of(const Crew& parent, Rank rank) const;
   bool is_ready(Rank rank) const;
   std::vector<Rank> unready() const;
   Status read_readies();

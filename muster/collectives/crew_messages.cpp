@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "muster/base/crash_point.h"
 #include "muster/collectives/crew.h"
 
 namespace muster::collectives::internal {
@@ -67,6 +68,7 @@ std::optional<Rank> Crew::holder() const {
 }
 
 void Crew::send(Rank to, Buffer part) {
+  MUSTER_CRASH_POINT();
   const loop::Turn turn(loop_);
   const Note note{.kind = NoteKind::data,
                   .tag = static_cast<std::uint32_t>(history_),
@@ -187,6 +189,7 @@ Result<Buffer> Crew::receive(Rank from) {
   Buffer part = std::move(next.part);
   stream.in.pop_front();
   MUSTER_TRY_OK(let_land(from, part));
+  MUSTER_CRASH_POINT();
   confirm(from, stream, kOperations, part.size());
   return part;
 }

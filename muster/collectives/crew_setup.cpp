@@ -83,13 +83,27 @@ Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
       wait, [&] { return is_cancelled_ || unready().empty() || absentee(parent).has_value(); }));
   const loop::Turn turn(loop_);
   const std::optional<Rank> rank = absentee(parent);
-  if (!rank) return ok();
-  if (peers_[*rank].has_unmade) {
-    return Error(Code::unavailable,
-                 fmt::format("{} gave up while it was made", seats_[*rank]->name));
+  return rank ? Status(missing_of(parent, *rank)) : ok();
+}
+
+Status Crew::await_those_left(const Crew& parent, const msg::Wait& wait) {
+  const auto have_come = [&] {
+    return std::ranges::all_of(unready(),
+                               [&](Rank rank) { return parent.has_excluded(*seats_[rank]); });
+  };
+  MUSTER_TRY_OK(await_ready(
+      wait, [&] { return is_cancelled_ || have_come() || deserter(parent).has_value(); }));
+  const loop::Turn turn(loop_);
+  const std::optional<Rank> rank = deserter(parent);
+  return rank ? Status(missing_of(parent, *rank)) : ok();
+}
+
+Error Crew::missing_of(const Crew& parent, Rank rank) const {
+  if (peers_[rank].has_unmade) {
+    return {Code::unavailable, fmt::format("{} gave up while it was made", seats_[rank]->name)};
   }
   if (const std::optional<Error> why = parent.trouble()) return *why;
-  return parent.departed(*parent.rank_of(*seats_[*rank]));
+  return parent.departed(*parent.rank_of(*seats_[rank]));
 }
 
 Status Crew::await_welcomers(const msg::Wait& wait) {
@@ -115,6 +129,22 @@ std::optional<Rank> Crew::absentee(const Crew& parent) const {
     if (peers_[rank].has_unmade) return rank;
   }
   return std::nullopt;
+}
+
+// One who cannot come any more, though it is not lost.
+std::optional<Rank> Crew::deserter(const Crew& parent) const {
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (peers_[rank].has_unmade) return rank;
+    if (!is_ready(rank) && parent.has_left(*parent.rank_of(*seats_[rank]))) return rank;
+  }
+  return std::nullopt;
+}
+
+// The survivors go on without it, and it knows.
+bool Crew::has_excluded(const Seat& seat) const {
+  if (agreement_ == nullptr || !agreement_->decision()) return false;
+  const std::optional<Rank> rank = rank_of(seat);
+  return rank && !std::ranges::binary_search(agreement_->decision()->survivors, *rank);
 }
 
 bool Crew::has_given_up(const Seat& seat) const {

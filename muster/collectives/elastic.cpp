@@ -25,10 +25,22 @@ bool has_lost_a_rank(const Crew& crew) {
 
 Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
   keep_input_of(call);
+  bool is_again = false;
+  MUSTER_TRY_OK(do_together([&] {
+    if (std::exchange(is_again, true) && !kept_input.empty()) {
+      std::memcpy(const_cast<std::byte*>(call.input), kept_input.data(), kept_input.size());
+    }
+    return carry_out_over_those_left(call);
+  }));
+  return Outcome{.number = settled_,
+                 .contributors = std::make_shared<const std::vector<Rank>>(round_)};
+}
+
+Status CommunicatorCore::do_together(const std::function<Status()>& work) {
   crew_->enter_call();
-  Result<Outcome> outcome = elastic_rounds(call);
+  Status done = elastic_rounds(work);
   crew_->leave_call(position());
-  return outcome;
+  return done;
 }
 
 Status CommunicatorCore::catch_up() {
@@ -48,11 +60,11 @@ bool CommunicatorCore::may_recover(const Error& why) const {
          has_lost_a_rank(*crew_);
 }
 
-Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
+Status CommunicatorCore::elastic_rounds(const std::function<Status()>& work) {
   for (;;) {
     if (decided_) MUSTER_TRY_OK(follow_decision());
     bool is_prepared = false;
-    Status done = elastic_round(call, is_prepared);
+    Status done = elastic_round(work, is_prepared);
     if (done) break;
     if (done.error().code() != Code::unavailable || is_closing_ || !is_recoverable_) {
       has_unsure_ = has_unsure_ || is_prepared;
@@ -61,37 +73,35 @@ Result<Outcome> CommunicatorCore::elastic_rounds(const Call& call) {
     bool is_committed = false;
     MUSTER_TRY_OK(recover(is_prepared, is_committed));
     if (is_committed) break;
-    if (!kept_input.empty()) {
-      std::memcpy(const_cast<std::byte*>(call.input), kept_input.data(), kept_input.size());
-    }
   }
   count_settled();
-  return Outcome{.number = settled_,
-                 .contributors = std::make_shared<const std::vector<Rank>>(round_)};
+  return ok();
 }
 
-// Apart from all else that is counted: split() and its like may fail on some ranks alone.
+// Apart from all else that is counted: dup() and its like may fail on some ranks alone.
 void CommunicatorCore::count_settled() {
   count_completed();
   ++settled_;
   refused_.clear();
 }
 
-Status CommunicatorCore::elastic_round(const Call& call, bool& is_prepared) {
+Status CommunicatorCore::carry_out_over_those_left(const Call& call) {
+  if (alive_.size() == size_) return carry_out(call);
+  Result<Reduced> reduced = for_survivors(call, where(), alive_);
+  if (!reduced) {
+    is_recoverable_ = false;
+    return std::move(reduced).error();
+  }
+  reduced->call.part_of = call.description();  // In words it stays what was called.
+  MUSTER_TRY_OK(carry_out(reduced->call));
+  spread(call, where(), alive_, *reduced);
+  return ok();
+}
+
+Status CommunicatorCore::elastic_round(const std::function<Status()>& work, bool& is_prepared) {
   round_ = alive_;
   is_recoverable_ = true;
-  if (alive_.size() == size_) {
-    MUSTER_TRY_OK(carry_out(call));
-  } else {
-    Result<Reduced> reduced = for_survivors(call, where(), alive_);
-    if (!reduced) {
-      is_recoverable_ = false;
-      return std::move(reduced).error();
-    }
-    reduced->call.part_of = call.description();  // In words it stays what was called.
-    MUSTER_TRY_OK(carry_out(reduced->call));
-    spread(call, where(), alive_, *reduced);
-  }
+  MUSTER_TRY_OK(work());
   is_prepared = true;
   Call all_have_it = make_barrier();
   all_have_it.deed = Deed::commit;

@@ -21,7 +21,17 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::start_crew(std::uint64_t context
 Result<std::shared_ptr<Crew>> CommunicatorCore::crew_for(std::uint64_t context, Seats seats,
                                                          Rank rank, const msg::Wait& wait) {
   MUSTER_TRY(std::shared_ptr<Crew> crew, start_crew(context, std::move(seats), rank));
-  const Status ready = crew->await_members(*crew_, wait);
+  return finish_crew(crew, crew->await_members(*crew_, wait));
+}
+
+Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of_those_left(std::uint64_t context,
+                                                                   Seats seats, Rank rank) {
+  MUSTER_TRY(std::shared_ptr<Crew> crew, start_crew(context, std::move(seats), rank));
+  return finish_crew(crew, crew->await_those_left(*crew_, {}));
+}
+
+Result<std::shared_ptr<Crew>> CommunicatorCore::finish_crew(std::shared_ptr<Crew> crew,
+                                                            const Status& ready) {
   const loop::Turn turn(fabric_->loop());
   future_ = nullptr;
   if (ready) return crew;

@@ -14,33 +14,48 @@ namespace internal {
 // To all others from `root`, or from everybody.
 Result<std::vector<Buffer>> CommunicatorCore::share(Buffer mine, std::optional<Rank> root) {
   return inside([&]() -> Result<std::vector<Buffer>> {
-    MUSTER_TRY_OK(catch_up());
     if (root && *root >= size_) {
       return refuse(
           Error(Code::invalid, fmt::format("share: there is no rank {} to be the root", *root)));
     }
-    if (root) MUSTER_TRY_OK(find(*root));
-    Description what;
-    what.deed = root ? Deed::share : Deed::all_share;
-    what.root = root.value_or(0);
-    std::vector<Buffer> all(size_);
-    MUSTER_TRY_OK(crew_->begin(what));
-    const bool gives = !root || *root == rank_;
-    for (Rank peer = 0; gives && peer < crew_->size(); ++peer) {
-      if (peer != crew_->rank()) crew_->send(peer, mine);
+    std::vector<Buffer> all;
+    const auto work = [&] { return share_over_crew(mine, root, all); };
+    if (manners_.elastic) {
+      MUSTER_TRY_OK(do_together(work));
+      return all;
     }
-    if (gives) all[rank_] = std::move(mine);
-    for (Rank peer = 0; peer < crew_->size(); ++peer) {
-      if (peer == crew_->rank() || (root && *root != alive_[peer])) continue;
-      Result<Buffer> part = crew_->receive(peer);
-      if (!part) return crew_->fail(part.error());
-      all[alive_[peer]] = *std::move(part);
-    }
-    if (const Status sent = crew_->check_sent(); !sent) return crew_->fail(sent.error());
-    crew_->end();
+    MUSTER_TRY_OK(work());
     count_completed();
     return all;
   });
+}
+
+Status CommunicatorCore::share_over_crew(const Buffer& mine, std::optional<Rank> root,
+                                         std::vector<Buffer>& all) {
+  if (root) {
+    const auto found = find(*root);
+    is_recoverable_ = found.has_value();
+    if (!found) return found.error();
+  }
+  Description what;
+  what.deed = root ? Deed::share : Deed::all_share;
+  what.root = root.value_or(0);
+  all.assign(size_, Buffer());
+  MUSTER_TRY_OK(crew_->begin(what));
+  const bool gives = !root || *root == rank_;
+  for (Rank peer = 0; gives && peer < crew_->size(); ++peer) {
+    if (peer != crew_->rank()) crew_->send(peer, mine);
+  }
+  if (gives) all[rank_] = mine;
+  for (Rank peer = 0; peer < crew_->size(); ++peer) {
+    if (peer == crew_->rank() || (root && *root != alive_[peer])) continue;
+    Result<Buffer> part = crew_->receive(peer);
+    if (!part) return crew_->fail(part.error());
+    all[alive_[peer]] = *std::move(part);
+  }
+  if (const Status sent = crew_->check_sent(); !sent) return crew_->fail(sent.error());
+  crew_->end();
+  return ok();
 }
 
 Result<std::pair<std::shared_ptr<Crew>, Rank>> CommunicatorCore::find(Rank rank) const {

@@ -63,12 +63,17 @@ std::vector<Rank> places_of(Id id, const std::vector<Id>& newcomers, Rank first)
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
-    MUSTER_TRY_OK(core_->catch_up());
-    Crew& crew = core_->crew();
     const std::vector<std::int64_t> mine{colour, key};
-    std::vector<std::int64_t> all(2 * static_cast<std::size_t>(crew.size()));
-    MUSTER_TRY_OK(core_->carry_out(exchange_of(Deed::split, mine, all)));
-    core_->count_completed();
+    std::vector<std::int64_t> all;
+    const auto exchange = [&] {
+      all.resize(2 * static_cast<std::size_t>(core_->crew().size()));
+      return core_->carry_out(exchange_of(Deed::split, mine, all));
+    };
+    // Ranks of another colour are not waited for: all must know that all have the same.
+    const bool is_elastic = core_->manners().elastic;
+    MUSTER_TRY_OK(is_elastic ? core_->do_together(exchange) : exchange());
+    if (!is_elastic) core_->count_completed();
+    Crew& crew = core_->crew();
     if (colour < 0) return std::unique_ptr<Communicator>();
     std::vector<std::pair<std::int64_t, Rank>> chosen;
     for (Rank rank = 0; rank < crew.size(); ++rank) {
@@ -82,10 +87,12 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
       if (rank == crew.rank()) own = static_cast<Rank>(seats.size());
       seats.push_back(crew.seats()[rank]);
     }
-    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split), crew.number(),
+    const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split),
+                                   is_elastic ? core_->settled() : crew.number(),
                                    static_cast<std::uint64_t>(colour)};
-    MUSTER_TRY(auto made, core_->crew_for(internal::derive_context(crew.context(), facts),
-                                          std::move(seats), own, {}));
+    const std::uint64_t context = internal::derive_context(crew.context(), facts);
+    MUSTER_TRY(auto made, is_elastic ? core_->crew_of_those_left(context, std::move(seats), own)
+                                     : core_->crew_for(context, std::move(seats), own, {}));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
   });
 }

@@ -1,5 +1,5 @@
 // Each rank dies at each store that others of its host see, of each plan that
-// goes through shared memory.
+// goes through shared memory, and at each message between hosts.
 //
 // Ranks are processes. Who returns a result has the right one, whoever else
 // died; everybody ends and names the lost; and the survivors go on together.
@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 using net::testing::ChildProcess;
 
 constexpr Rank kRanks = 3;
+// On hosts: it shares no memory with the others.
+constexpr Rank kAway = 2;
 constexpr std::uint64_t kSegment = 4096;  // Bytes: a few of them for each operation.
 constexpr std::uint64_t kFew = 3;         // Elements that go through the slots alone.
 constexpr std::uint64_t kMany = 3000;
@@ -81,6 +83,10 @@ std::vector<Scenario> scenarios() {
         }
         all.push_back({ground, operation, algorithm, kMany});
       }
+    }
+    if (is_possible(Shape::equal(operation, kRanks, 0, kMany), Algorithm::hierarchical,
+                    {0, 0, 1})) {
+      all.push_back({Ground::hosts, operation, Algorithm::hierarchical, kMany});
     }
   }
   return all;
@@ -140,6 +146,12 @@ std::vector<Moment> moments_of(std::size_t scenario) {
   return all;
 }
 
+bool has_moment_in(std::string_view file, const std::vector<Moment>& all) {
+  return std::ranges::any_of(all, [&](const Moment& moment) {
+    return std::string_view(crash_points()[moment.point].file).ends_with(file);
+  });
+}
+
 void kill_at(std::size_t scenario, const Moment& moment) {
   const CrashPoint& at = crash_points()[moment.point];
   const std::string_view file(at.file);
@@ -175,10 +187,13 @@ INSTANTIATE_TEST_SUITE_P(OfSharedMemory, Crashes,
                            return text;
                          });
 
-TEST_P(Crashes, AtEachStoreThatOthersSeeLeaveNoWrongResultAndNobodyWaiting) {
+TEST_P(Crashes, AtEachMomentThatOthersSeeLeaveNoWrongResultAndNobodyWaiting) {
   const auto before = net::testing::look_at_holdings();
   const std::vector<Moment> all = moments_of(GetParam());
   ASSERT_FALSE(all.empty());
+  const bool has_hosts = scenarios()[GetParam()].ground == Ground::hosts;
+  EXPECT_TRUE(has_moment_in("/crew.cpp", all));
+  EXPECT_EQ(has_moment_in("/crew_messages.cpp", all), has_hosts);
   const std::size_t stride = std::max<std::size_t>(all.size() / kMoments, 1);
   for (std::size_t i = GetParam() * 7 % stride; i < all.size(); i += stride) {
     kill_at(GetParam(), all[i]);
@@ -198,7 +213,8 @@ struct Faller {
   const std::string& victim = given[5];
 
   int live() {
-    const Rig rig(given[0], "shm");
+    const bool has_hosts = scenario.ground == Ground::hosts;
+    const Rig rig(given[0], !has_hosts ? "shm" : rank == kAway ? "tcp" : "both");
     const ChoiceTable table = scenario.table();
     CommunicatorOptions options = rig.options(kRanks, rank);
     options.choices = &table;

@@ -133,8 +133,56 @@ std::vector<Deed> deeds() {
            }}};
 }
 
+// The error is the same on all who are left, if the root is lost.
+template <class T>
+std::string made_or_error(const Result<T>& made) {
+  if (made) return "made";
+  const bool is_rootless = made.error().message().starts_with("rank 1 (");
+  return is_rootless ? "no root" : "";
+}
+
+std::string share(Communicator& all, int round) {
+  const std::string text = "of round " + std::to_string(round);
+  const auto shared = all.share(all.rank() == kRoot ? Buffer::copy_of(text) : Buffer(), kRoot);
+  if (shared) {
+    EXPECT_EQ(shared->text(), text);
+  }
+  return made_or_error(shared);
+}
+
+std::string share_of_all(Communicator& all, int round) {
+  const auto text = [&](Rank of) { return std::to_string(number(of, 0, round)); };
+  const auto shared = all.all_share(Buffer::copy_of(text(all.rank())));
+  std::string whose = made_or_error(shared);
+  for (Rank from = 0; shared && from < kSize; ++from) {
+    if ((*shared)[from].empty()) continue;
+    EXPECT_EQ((*shared)[from].text(), text(from));
+    whose += " " + std::to_string(from);
+  }
+  return whose;
+}
+
+// A part that has lost the most of its ranks ends with that.
+std::string split(Communicator& all, int) {
+  const auto part = all.split(static_cast<int>(all.rank() % 2), 0);
+  if (!part) return "";
+  std::vector<std::int32_t> mine(3, 1);
+  const auto done = (*part)->all_reduce(mine, mine, Reduction::sum);
+  if (!done) return done.error().code() == Code::unavailable ? "made" : "";
+  EXPECT_EQ(mine[2], static_cast<std::int32_t>(done->contributors->size()));
+  return "made";
+}
+
+std::vector<Deed> all_deeds() {
+  std::vector<Deed> all = deeds();
+  all.push_back({"Share", share});
+  all.push_back({"ShareOfAll", share_of_all});
+  all.push_back({"Split", split});
+  return all;
+}
+
 class ElasticDeaths : public ::testing::TestWithParam<Deed> {};
-INSTANTIATE_TEST_SUITE_P(In, ElasticDeaths, ::testing::ValuesIn(deeds()),
+INSTANTIATE_TEST_SUITE_P(In, ElasticDeaths, ::testing::ValuesIn(all_deeds()),
                          [](const auto& one) { return one.param.name; });
 
 // `first` dies before event `when`, and `second` so many events later.

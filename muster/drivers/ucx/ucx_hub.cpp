@@ -33,9 +33,10 @@ UcxHub::UcxHub(loop::Loop& loop, std::unique_ptr<net::Driver> control, UcxOption
 Result<std::unique_ptr<UcxHub>> UcxHub::make(loop::Loop& loop, std::unique_ptr<net::Driver> control,
                                              UcxOptions options) {
   std::unique_ptr<UcxHub> made(new UcxHub(loop, std::move(control), std::move(options)));
-  const Seal seal;
+  Seal seal;
+  seal.begin();
   auto context = Context::open(made->options_);
-  seal.close();
+  seal.end();
   const loop::Turn turn(loop);
   loop.add(*made);
   if (!context) return std::move(context).error();

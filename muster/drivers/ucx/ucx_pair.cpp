@@ -108,6 +108,7 @@ Status UcxPair::open() {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // Any thread, under the baton.
+  seal_.begin();
   if (const auto made = ucp_worker_create(hub_.context().get(), &params, &worker_);
       made != UCS_OK) {
     worker_ = nullptr;
@@ -136,7 +137,7 @@ Status UcxPair::open() {
   if (auto got = ucp_worker_get_efd(worker_, &descriptor_); got != UCS_OK) {
     return ucx_error(Code::unsupported, "sleep until UCX has news; name fabrics by UCX_TLS", got);
   }
-  seal_.close();
+  seal_.end();
   MUSTER_TRY_OK(hub_.loop().watch(descriptor_, EPOLLIN, *this));
   is_watched_ = true;
   return ok();
@@ -160,6 +161,7 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = &Calls::on_error;
   params.err_handler.arg = this;
+  seal_.begin();
   if (const auto made = ucp_ep_create(worker_, &params, &endpoint_); made != UCS_OK) {
     endpoint_ = nullptr;
     return ucx_error(Code::unavailable,
@@ -168,7 +170,7 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
                      made);
   }
   remote_ = remote;
-  seal_.close();
+  seal_.end();
   hub_.look_after(*this);
   std::unique_ptr<Outgoing> probe = take_outgoing();
   probe->account = own_;
@@ -193,7 +195,7 @@ void UcxPair::tell_settled() {
 
 void UcxPair::seal_again() {
   --seals_left_;
-  seal_.close();
+  seal_.look_again();
 }
 
 void UcxPair::on_ready(std::uint32_t) {

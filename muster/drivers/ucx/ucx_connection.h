@@ -60,6 +60,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
     wire::Frame frame;
     std::vector<WritableBuffer> targets;  // By part; empty but for those to come.
     std::size_t missing = 0;
+    std::size_t charge = 0;  // For the frame itself, of what is awaited.
   };
   using Call = net::FlushCall<UcxConnection>;
 
@@ -110,7 +111,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   std::uint32_t next_in_ = 0;
   std::deque<Incoming> incoming_;  // The oldest is number first_in_.
   std::uint32_t first_in_ = 0;
-  std::uint64_t awaited_ = 0;  // Bytes that these still lack.
+  std::uint64_t awaited_ = 0;  // Bytes that these take, and that they still lack.
 
   Call turn_;
   Call room_;

@@ -167,11 +167,13 @@ bool UcxHub::arm() {
 }
 
 void UcxHub::flush() {
-  // By index, both: what is told may lead to more of them.
+  // By index: what is told may lead to more of them.
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].connection != nullptr) slots_[i].connection->look_at_pair();
   }
-  for (std::size_t i = 0; i < hot_.size(); ++i) hot_[i]->tell_settled();
+  // A copy: what is told may also retire one, which lives until it is buried, and
+  // none of the others may be left out for it.
+  for (UcxPair* pair : std::vector(hot_)) pair->tell_settled();
 }
 
 void UcxHub::warn(std::string_view event, std::string_view detail) {

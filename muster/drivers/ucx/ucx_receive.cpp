@@ -9,8 +9,11 @@
 namespace muster::drivers::ucx {
 namespace {
 
-// A peer has no more than its queue and one frame under way; this is far more.
+// A peer has no more than its queue and one frame under way, and behind them what its
+// link's window allows; this is far more.
 constexpr std::uint64_t kMostAwaited = std::uint64_t{1} << 30;
+// What a frame takes that waits for others, beside its small parts.
+constexpr std::uint64_t kFrameCost = 512;
 
 }  // namespace
 
@@ -52,6 +55,11 @@ void UcxConnection::take_short_record(const ReadShortRecord& record) {
 
 Status UcxConnection::take_record(const ReadRecord& record) {
   Incoming& incoming = incoming_.emplace_back();
+  incoming.charge = record.small.size() + kFrameCost;
+  awaited_ += incoming.charge + record.large;
+  if (awaited_ > kMostAwaited) {
+    return Error(Code::invalid, "more frames and parts under way than there can be");
+  }
   MUSTER_TRY_OK(take_small_parts(record, incoming.frame));
   return record.large == 0 ? ok() : find_places(record, incoming);
 }
@@ -79,9 +87,6 @@ Status UcxConnection::take_small_parts(const ReadRecord& record, wire::Frame& fr
 }
 
 Status UcxConnection::find_places(const ReadRecord& record, Incoming& incoming) {
-  awaited_ += record.large;
-  if (awaited_ > kMostAwaited)
-    return Error(Code::invalid, "more parts under way than there can be");
   const std::vector<std::uint64_t> sizes = record.sizes;  // A sink may use the scratch anew.
   incoming.targets.resize(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -138,6 +143,7 @@ void UcxConnection::on_fetched(const MessageHeader& header, WritableBuffer targe
 void UcxConnection::deliver() {
   while (state_ != State::ended && !incoming_.empty() && incoming_.front().missing == 0) {
     wire::Frame frame = std::move(incoming_.front().frame);
+    awaited_ -= incoming_.front().charge;
     incoming_.pop_front();
     ++first_in_;
     sink_->on_frame(frame);

@@ -111,7 +111,7 @@ RC_GTEST_PROP(UcxRecordProperty, RefusesARecordThatIsCutOrGrown, ()) {
 RC_GTEST_PROP(UcxRecordProperty, NeverReadsBeyondRandomBytes,
               (const std::vector<std::uint8_t>& bytes)) {
   // Exactly as large as the bytes, so that the sanitizer sees a step too far.
-  const std::vector<std::uint8_t> exact(bytes);
+  const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
   ReadRecord read;
   ReadShortRecord brief;
   (void)read_record(std::as_bytes(std::span(exact)), read);

@@ -28,6 +28,7 @@ Descriptor make_socket() { return Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_
 
 Descriptor make_listener() {
   Descriptor made = make_socket();
+  if (!made) return made;
   sockaddr_in any{};
   any.sin_family = AF_INET;
   any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -38,6 +39,7 @@ Descriptor make_listener() {
 
 Descriptor connect_to(const Descriptor& listener) {
   Descriptor made = make_socket();
+  if (!made || !listener) return made;
   sockaddr_in address{};
   socklen_t size = sizeof address;
   getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);

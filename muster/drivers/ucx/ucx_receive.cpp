@@ -21,9 +21,9 @@ void UcxConnection::on_record(std::span<const std::byte> bytes) {
   ReadShortRecord brief;
   if (incoming_.empty() && read_short_record(bytes, brief)) return take_short_record(brief);
   ReadRecord& record = hub_.scratch();
-  if (Status read = read_record(bytes, record); !read) return fail(std::move(read).error());
+  if (const Status read = read_record(bytes, record); !read) return fail(read.error());
   if (!is_next(record.sequence)) return;
-  if (Status taken = take_record(record); !taken) return fail(std::move(taken).error());
+  if (const Status taken = take_record(record); !taken) return fail(taken.error());
   deliver();
 }
 

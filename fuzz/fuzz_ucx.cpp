@@ -32,7 +32,16 @@ void check_greeting(std::span<const std::byte> head, std::span<const std::byte> 
 
 void check_record(std::span<const std::byte> bytes) {
   ReadRecord record;
-  if (!read_record(bytes, record)) return;
+  ReadShortRecord brief;
+  const bool is_short = read_short_record(bytes, brief);
+  const bool is_record = read_record(bytes, record).has_value();
+  MUSTER_CHECK(is_record || !is_short, "what is no record is no short one");
+  if (!is_record) return;
+  if (is_short) {
+    MUSTER_CHECK(record.sizes.size() == 1 && record.sizes[0] == brief.part.size() &&
+                     record.head.size() == brief.head.size(),
+                 "a short record is read as any other");
+  }
   MUSTER_CHECK(record.sizes.size() <= wire::kMaxParts, "parts in bounds");
   std::uint64_t large = 0;
   std::size_t small = 0;

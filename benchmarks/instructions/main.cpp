@@ -18,6 +18,7 @@
 #include "muster/drivers/inproc/inproc.h"
 #include "muster/drivers/shm/shm.h"
 #include "muster/drivers/tcp/tcp.h"
+#include "muster/drivers/ucx/ucx.h"
 #include "muster/net/endpoint.h"
 #include "muster/net/write_gate.h"
 
@@ -43,7 +44,8 @@ struct Case {
 };
 constexpr Case kCases[] = {{"inproc.message", "inproc://bench"},
                            {"shm.message", "shm://*"},
-                           {"tcp.message", "tcp://127.0.0.1:0"}};
+                           {"tcp.message", "tcp://127.0.0.1:0"},
+                           {"ucx.message", "ucx://127.0.0.1:0"}};
 
 template <class T>
 T must(Result<T> result) {
@@ -54,6 +56,11 @@ T must(Result<T> result) {
 std::unique_ptr<net::Driver> make_driver(loop::Loop& loop, const std::string& scheme) {
   if (scheme == "shm") return must(drivers::make_shm_driver(loop));
   if (scheme == "tcp") return drivers::make_tcp_driver(loop);
+  if (scheme == "ucx") {
+    auto control = drivers::make_tcp_driver(loop);
+    return must(drivers::make_ucx_driver(loop, std::move(control),
+                                         {.fabrics = "posix,cma", .control_options = "tls=off"}));
+  }
   return drivers::make_inproc_driver(loop);
 }
 

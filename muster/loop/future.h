@@ -87,7 +87,12 @@ class Promise {
       : state_(std::make_shared<typename Future<T>::State>(
             typename Future<T>::State{&loop, std::nullopt, nullptr})) {}
   Promise(Promise&&) noexcept = default;
-  Promise& operator=(Promise&&) noexcept = default;
+  // What was promised before is dropped.
+  Promise& operator=(Promise&& other) noexcept {
+    Promise dropped = std::move(other);
+    std::swap(state_, dropped.state_);
+    return *this;
+  }
   ~Promise() {
     if (state_) set(Error(Code::cancelled, "the promise was dropped"));
   }

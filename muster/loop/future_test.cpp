@@ -57,6 +57,19 @@ TEST(Future, ADroppedPromiseIsACancelledFuture) {
   EXPECT_EQ(future.get().error().code(), Code::cancelled);
 }
 
+TEST(Future, OfAPromiseThatIsAssignedOverIsCancelled) {
+  auto loop = *Loop::make();
+  Promise<int> promise(*loop);
+  Future<int> before = promise.future();
+
+  promise = Promise<int>(*loop);
+
+  EXPECT_EQ(before.get(loop->now()).error().code(), Code::cancelled);
+  Future<int> after = promise.future();
+  promise.set(7);
+  EXPECT_EQ(*after.get(), 7);
+}
+
 TEST(Future, CallsItsContinuationOnce) {
   auto loop = *Loop::make();
   Promise<int> promise(*loop);

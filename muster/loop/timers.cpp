@@ -28,31 +28,30 @@ void Timers::stop(Timer& timer) {
     remove(timer.position_);
     return;
   }
-  // It is being run just now, among others: those that are stopped are skipped.
-  for (Timer*& due : due_now_) {
-    if (due == &timer) due = nullptr;
+  // It is about to be run, among others: those that are stopped are skipped.
+  for (std::size_t i = next_due_; i < due_now_.size(); ++i) {
+    if (due_now_[i] == &timer) due_now_[i] = nullptr;
   }
 }
 
 bool Timers::run(TimePoint now) {
-  if (next() > now) return false;
   // Taken out first, so that what an action starts for `now` cannot keep this going.
-  std::vector<Timer*> due;
   while (next() <= now) {
     Timer* const timer = heap_.front();
     remove(0);
     timer->position_ = SIZE_MAX;
-    due.push_back(timer);
+    due_now_.push_back(timer);
   }
-  due_now_.swap(due);
-  for (std::size_t i = 0; i < due_now_.size(); ++i) {
-    Timer* const timer = due_now_[i];
+  if (due_now_.empty()) return false;
+  // An action may come here again: it finds what is left, and leaves nothing.
+  while (next_due_ < due_now_.size()) {
+    Timer* const timer = due_now_[next_due_++];
     if (timer == nullptr) continue;
-    due_now_[i] = nullptr;
     timer->timers_ = nullptr;
     timer->action_();
   }
   due_now_.clear();
+  next_due_ = 0;
   return true;
 }
 

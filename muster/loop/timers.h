@@ -51,7 +51,8 @@ class Timers {
   TimePoint next() const { return heap_.empty() ? kForever : heap_.front()->due_; }
 
   // Runs what is due at `now`, earliest first. An action may start and stop
-  // timers, this one too. What it starts for `now` runs in the next call.
+  // timers, this one too. What it starts for `now` runs in the next call, which may
+  // be the action's own: that one runs what is left of this one as well.
   bool run(TimePoint now);
 
  private:
@@ -61,7 +62,8 @@ class Timers {
   void remove(std::size_t position);
 
   std::vector<Timer*> heap_;
-  std::vector<Timer*> due_now_;
+  std::vector<Timer*> due_now_;  // Those from next_due_ on are still to be run.
+  std::size_t next_due_ = 0;
   std::function<void()> check_;
 };
 

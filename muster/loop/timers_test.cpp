@@ -57,6 +57,31 @@ TEST(Timers, WhatAnActionStartsForNowWaitsForTheNextRun) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(Timers, ARunInsideAnActionLosesNoneOfThoseThatAreDue) {
+  Timers timers;
+  std::string order;
+  Timer a([&] {
+    order += 'a';
+    timers.run(at(3));
+    order += '.';
+  });
+  Timer b([&] { order += 'b'; });
+  Timer c([&] { order += 'c'; });
+  Timer d([&] { order += 'd'; });
+  timers.start(a, at(1));
+  timers.start(b, at(1));
+  timers.start(c, at(2));
+  timers.start(d, at(3));
+
+  timers.run(at(2));
+
+  EXPECT_EQ(order, "abcd.");
+  for (const Timer* timer : {&a, &b, &c, &d}) EXPECT_FALSE(timer->is_armed());
+  timers.start(b, at(4));
+  timers.run(at(4));
+  EXPECT_EQ(order, "abcd.b");
+}
+
 TEST(Timers, ADestroyedTimerIsNotRun) {
   Timers timers;
   bool ran = false;

@@ -67,6 +67,7 @@ class ReceiveWindow {
     return is_due();
   }
 
+  std::uint32_t size() const { return window_; }
   bool is_due() const { return owed_ > 0 && owed_ >= window_ / 4; }
   std::uint32_t owed() const { return owed_; }
   // The credit has been sent.

@@ -251,6 +251,10 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
   add("a handshake again", [](LinkHead& head) { head.kind = Kind::hello; });
   add("credit for nothing", [](LinkHead& head) { head.credit = 1; });
   add("a cost too low", [](LinkHead& head) { head.aux = 127; }, some);
+  add("a cost below that of its bytes", [](LinkHead& head) { head.aux = 227; }, some);
+  add(
+      "a cost below that of a part of which the driver passes none",
+      [](LinkHead& head) { head.aux = 128 + 2999; }, Rogue::part(std::vector<std::byte>(3000)));
   add("a cost too high", [](LinkHead& head) { head.aux = 229; }, some);
   add(
       "a chunk of no transfer",
@@ -274,6 +278,22 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
   add(
       "an offer without an id", [](LinkHead& head) { head.kind = Kind::offer; },
       Rogue::sizes({70'000}));
+  add(
+      "an offer whose cost is below that of its bytes",
+      [](LinkHead& head) {
+        head.kind = Kind::offer;
+        head.id = 1;
+        head.aux = 128 + 69'999;
+      },
+      Rogue::sizes({70'000}));
+  add(
+      "an offer whose cost is below what the largest costs",
+      [](LinkHead& head) {
+        head.kind = Kind::offer;
+        head.id = 1;
+        head.aux = kMinWindow / 4 - 1;
+      },
+      Rogue::sizes({std::uint64_t{1} << 30}));
   add(
       "an offer above the limit",
       [](LinkHead& head) {
@@ -334,7 +354,7 @@ TEST(Link, APeerThatSendsMoreThanTheWindowIsCaught) {
 TEST(Link, ChunksThatDoNotFollowEndTheConnectionAndFreeTheBody) {
   for (const std::uint64_t offset : {std::uint64_t{1}, std::uint64_t{140'000}, UINT64_MAX - 1}) {
     Attacked world;
-    world.rogue->say({.version = 2, .kind = Kind::offer, .aux = 128, .id = 1},
+    world.rogue->say({.version = 2, .kind = Kind::offer, .aux = 128 + 140'000, .id = 1},
                      Rogue::sizes({140'000}));
     ASSERT_FALSE(world.link().is_closed());
     world.rogue->say({.version = 2, .kind = Kind::chunk, .aux = 0, .id = 1, .offset = offset},

@@ -18,6 +18,7 @@
 #include "muster/loop/loop.h"
 #include "muster/net/credit.h"
 #include "muster/net/driver.h"
+#include "muster/net/driver_limits.h"
 #include "muster/net/handshake.h"
 #include "muster/net/keep_alive.h"
 #include "muster/net/lanes.h"
@@ -199,9 +200,16 @@ class Link final : private Sink, private loop::Flusher {
   bool will_retry() const;
   void tick(TimePoint now);
 
-  // Sending (link_send.cpp).
-  bool is_passed(const Buffer& part) const;
+  // What a frame costs, the same for who sends it and who receives it: what has come by
+  // reference passes on by reference.
+  bool is_passed(const Buffer& part) const {
+    // Drivers copy what is small, wherever it lies.
+    return part.size() >= kReferenceFrom && connection_->passes(part);
+  }
   Passage look_at(const wire::Frame& frame) const;
+  bool is_cost_of(const wire::Frame& frame, std::uint64_t size, std::uint32_t cost) const;
+
+  // Sending (link_send.cpp).
   static bool is_large(const Passage& passage) { return passage.counted > kLargePart; }
   LinkHead head_for(Kind kind, Lane lane = {}) const {
     return {.version = version_, .kind = kind, .priority = lane.priority, .channel = lane.channel};
@@ -279,5 +287,16 @@ class Link final : private Sink, private loop::Flusher {
   std::size_t place_among_up_ = SIZE_MAX;
   TimePoint up_since_{};
 };
+
+inline Link::Passage Link::look_at(const wire::Frame& frame) const {
+  Passage passage;
+  for (const Buffer& part : frame.parts) passage.total += part.size();
+  // What is this small is charged, however it travels: not worth the question.
+  if (passage.total < kReferenceFrom) return {passage.total, passage.total};
+  for (const Buffer& part : frame.parts) {
+    if (!is_passed(part)) passage.counted += part.size();
+  }
+  return passage;
+}
 
 }  // namespace muster::net

@@ -22,10 +22,16 @@ inline void Link::deliver(wire::Frame& frame, std::uint64_t size, Lane lane, std
   sink_->on_message(frame, lane, cost);
 }
 
+// Most are charged in full; less only where parts have come by reference.
+inline bool Link::is_cost_of(const wire::Frame& frame, std::uint64_t size,
+                             std::uint32_t cost) const {
+  if (cost == kMessageCost + size) return true;
+  return cost < kMessageCost + size && cost >= kMessageCost + look_at(frame).counted;
+}
+
 inline void Link::take_message(const LinkHead& head, wire::Frame& frame) {
   const std::uint64_t size = frame.body_size();
-  if (head.aux < kMessageCost || head.aux > kMessageCost + size ||
-      size > shared_.options.max_body) {
+  if (!is_cost_of(frame, size, head.aux) || size > shared_.options.max_body) {
     return protocol_error(
         invalid(fmt::format("a message of {} bytes that costs {}", size, head.aux)));
   }
@@ -68,11 +74,16 @@ void Link::dispatch(const LinkHead& head, wire::Frame& frame) {
 void Link::take_offer(const LinkHead& head, wire::Frame& frame) {
   if (head.id <= last_offer_seen_) return protocol_error(invalid("an offer with an old id"));
   last_offer_seen_ = head.id;
-  if (head.aux < kMessageCost || !receive_window_.take(head.aux)) {
-    return protocol_error(invalid("an offer that the window does not allow"));
-  }
+  // All but the list of sizes is charged, and at most a quarter of the window.
+  const std::uint64_t riding = look_at(frame).counted;
+  const std::uint64_t list = frame.parts.empty() ? 0 : frame.parts[0].size();
   auto transfer = IncomingTransfer::read(head.id, std::move(frame.parts), shared_.options.max_body);
   if (!transfer) return protocol_error(transfer.error());
+  const std::uint64_t least = transfer->bytes() + riding - std::min(riding, list) + kMessageCost;
+  if (head.aux < std::min<std::uint64_t>(least, receive_window_.size() / 4) ||
+      !receive_window_.take(head.aux)) {
+    return protocol_error(invalid("an offer that the window does not allow"));
+  }
   receiving_.push_back(std::make_unique<internal::Receiving>(
       internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux}));
   if (sink_->is_ready_for(frame.head)) admit(*receiving_.back());

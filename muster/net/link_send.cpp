@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "muster/net/driver_limits.h"
 #include "muster/net/link.h"
 #include "muster/net/link_shared.h"
 
@@ -34,22 +33,6 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
 }
 
 }  // namespace
-
-// Drivers copy what is small, wherever it lies.
-inline bool Link::is_passed(const Buffer& part) const {
-  return part.size() >= kReferenceFrom && connection_->passes(part);
-}
-
-inline Link::Passage Link::look_at(const wire::Frame& frame) const {
-  Passage passage;
-  for (const Buffer& part : frame.parts) passage.total += part.size();
-  // What is this small is charged, however it travels: not worth the question.
-  if (passage.total < kReferenceFrom) return {passage.total, passage.total};
-  for (const Buffer& part : frame.parts) {
-    if (!is_passed(part)) passage.counted += part.size();
-  }
-  return passage;
-}
 
 // Hands `frame` to the connection, and with it the credit that is owed. Inline in
 // the most frequent case: a head that is put together in registers leaves by whole

@@ -8,7 +8,7 @@ namespace muster::drivers::ucx {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x5843554d;  // "MUCX"
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 
 // Where the fields stand in the head.
 constexpr std::size_t kAtVersion = 4;

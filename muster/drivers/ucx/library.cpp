@@ -81,6 +81,9 @@ constexpr Setting kSettings[] = {
     {"MEMTYPE_CACHE", "n"},
     // A small frame fits into one element of a queue in shared memory.
     {"MM_FIFO_ELEM_SIZE", "256"},
+    // Measured: round trips are shorter than with UCX's own 64, and shorter still with 16,
+    // but then streams of small frames are slower. Why is not known.
+    {"MM_FIFO_SIZE", "32"},
     // Shared memory takes part in ending by force. (Of posix, sysv and cma each.)
     {"MM_ERROR_HANDLING", "y"},
     {"MEMORY_INVALIDATE", "y"},

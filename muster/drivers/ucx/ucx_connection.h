@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -43,7 +44,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   // For hub and pair.
   bool takes_from(const UcxPair& pair) const { return pair_.get() == &pair && sink_ != nullptr; }
   void look_at_pair();
-  void on_record(std::uint32_t sequence, std::span<const std::byte> bytes);
+  void on_record(std::span<const std::byte> bytes);
   // A large part: what UCX has of it, or the bytes themselves.
   bool on_part(const MessageHeader& header, void* descriptor, std::size_t size);
   void on_part(const MessageHeader& header, std::span<const std::byte> bytes);
@@ -59,6 +60,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
     wire::Frame frame;
     std::vector<WritableBuffer> targets;  // By part; empty but for those to come.
     std::size_t missing = 0;
+    std::size_t charge = 0;  // For the frame itself, of what is awaited.
   };
   using Call = net::FlushCall<UcxConnection>;
 
@@ -69,15 +71,18 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   void start();
 
   void transmit(wire::Frame& frame);
-  bool transmit_at_once(wire::Frame& frame, std::size_t size);
+  bool transmit_at_once(wire::Frame& frame);
   void tell_room();
   void count_turn(std::size_t bytes);
   void end_turn();
-  bool has_room() const {
-    return turn_bytes_ == 0 && account_->bytes <= hub_.options().queue_limit / 2;
-  }
+  // Apart, so that not every frame that leaves tells of room for one more.
+  bool is_full() const { return most_waiting() > hub_.options().queue_limit; }
+  bool has_room() const { return most_waiting() <= hub_.options().queue_limit / 2; }
+  std::size_t most_waiting() const { return std::max(account_->bytes, turn_bytes_); }
 
-  Status take_record(std::span<const std::byte> bytes);
+  bool is_next(std::uint32_t sequence);
+  void take_short_record(const ReadShortRecord& record);
+  Status take_record(const ReadRecord& record);
   Status take_small_parts(const ReadRecord& record, wire::Frame& frame);
   Status find_places(const ReadRecord& record, Incoming& incoming);
   WritableBuffer* target_of(const MessageHeader& header, std::size_t size);
@@ -97,8 +102,8 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   std::unique_ptr<loop::Timer> deadline_;
   State state_ = State::meeting;
   bool wants_room_ = false;
-  // Handed to UCX in this turn: a sender that UCX is faster than must let the
-  // loop have its turn all the same.
+  // Handed to UCX since the end of a turn was last awaited: a sender that UCX is
+  // faster than must let the loop have its turn all the same.
   std::size_t turn_bytes_ = 0;
 
   std::deque<wire::Frame> waiting_;  // Until both have met.
@@ -106,7 +111,7 @@ class UcxConnection final : public net::Connection, private Line::Owner, private
   std::uint32_t next_in_ = 0;
   std::deque<Incoming> incoming_;  // The oldest is number first_in_.
   std::uint32_t first_in_ = 0;
-  std::uint64_t awaited_ = 0;  // Bytes that these still lack.
+  std::uint64_t awaited_ = 0;  // Bytes that these take, and that they still lack.
 
   Call turn_;
   Call room_;

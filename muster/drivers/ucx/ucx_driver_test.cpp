@@ -9,6 +9,9 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/ucx/ucx.h"
@@ -155,6 +158,46 @@ TEST(UcxDriver, ItsDescriptorsAreNotForTheProgramsThatThisOneStarts) {
     EXPECT_TRUE(is_closed_on_exec(descriptor)) << target;
   }
   EXPECT_GT(sockets, 4U);
+}
+
+// What a program keeps open for those that it starts.
+struct Inheritance {
+  Inheritance() {
+    int two[2];
+    EXPECT_EQ(pipe(two), 0);
+    descriptors.insert(descriptors.end(), two, two + 2);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, two), 0);
+    descriptors.insert(descriptors.end(), two, two + 2);
+    descriptors.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    EXPECT_EQ(listen(descriptors.back(), 1), 0);
+    descriptors.push_back(eventfd(0, EFD_NONBLOCK));
+  }
+  ~Inheritance() {
+    for (const int descriptor : descriptors) close(descriptor);
+  }
+  std::vector<int> descriptors;
+};
+
+TEST(UcxDriver, WhatTheProgramOpensBesideItStaysForThoseThatItStarts) {
+  const auto rig = rig_over("tcp");
+  Host host(*rig, rig->address(), net::testing::echo);
+  End near(rig->near().loop);
+  std::optional<Inheritance> early;
+  {
+    const loop::Turn turn(rig->near().loop);
+    near.connection = *rig->near().driver.dial(host.address(), near);
+    near.take = [&](wire::Frame&) {
+      if (!early) early.emplace();
+    };
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(near.send(make_frame({8, {100}}, i)));
+    ASSERT_TRUE(rig->run_until([&] { return near.frame_count() == i + 1; }));
+  }
+
+  for (const int descriptor : early->descriptors) {
+    EXPECT_FALSE(is_closed_on_exec(descriptor)) << descriptors()[descriptor];
+  }
 }
 
 // The local addresses, as the kernel writes them, at which this process listens.

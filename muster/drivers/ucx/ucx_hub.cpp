@@ -33,9 +33,10 @@ UcxHub::UcxHub(loop::Loop& loop, std::unique_ptr<net::Driver> control, UcxOption
 Result<std::unique_ptr<UcxHub>> UcxHub::make(loop::Loop& loop, std::unique_ptr<net::Driver> control,
                                              UcxOptions options) {
   std::unique_ptr<UcxHub> made(new UcxHub(loop, std::move(control), std::move(options)));
-  const Seal seal;
+  Seal seal;
+  seal.begin();
   auto context = Context::open(made->options_);
-  seal.close();
+  seal.end();
   const loop::Turn turn(loop);
   loop.add(*made);
   if (!context) return std::move(context).error();
@@ -166,11 +167,13 @@ bool UcxHub::arm() {
 }
 
 void UcxHub::flush() {
-  // By index, both: what is told may lead to more of them.
+  // By index: what is told may lead to more of them.
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].connection != nullptr) slots_[i].connection->look_at_pair();
   }
-  for (std::size_t i = 0; i < hot_.size(); ++i) hot_[i]->tell_settled();
+  // A copy: what is told may also retire one, which lives until it is buried, and
+  // none of the others may be left out for it.
+  for (UcxPair* pair : std::vector(hot_)) pair->tell_settled();
 }
 
 void UcxHub::warn(std::string_view event, std::string_view detail) {

@@ -27,19 +27,18 @@ MessageHeader header_at(const void* bytes) {
 }  // namespace
 
 struct UcxPair::Calls {
-  static ucs_status_t on_record(void* pair, const void* header, std::size_t header_size, void* data,
-                                std::size_t size, const ucp_am_recv_param_t* param) {
+  static ucs_status_t on_record(void* pair, const void*, std::size_t, void* data, std::size_t size,
+                                const ucp_am_recv_param_t* param) {
+    const std::span<const std::byte> record(static_cast<const std::byte*>(data), size);
     UcxPair& self = *static_cast<UcxPair*>(pair);
     self.saw_traffic();
-    if (header_size != sizeof(MessageHeader)) return UCS_OK;
-    const MessageHeader message = header_at(header);
-    UcxConnection* const connection = self.hub_.find(message.key, self);
+    UcxConnection* const connection = self.hub_.find(record_key(record), self);
     if (connection == nullptr) return UCS_OK;
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
       connection->fail(Error(Code::invalid, "the peer sends a record as a part"));
       return UCS_OK;
     }
-    connection->on_record(message.sequence, {static_cast<const std::byte*>(data), size});
+    connection->on_record(record);
     return UCS_OK;
   }
 
@@ -109,6 +108,7 @@ Status UcxPair::open() {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // Any thread, under the baton.
+  seal_.begin();
   if (const auto made = ucp_worker_create(hub_.context().get(), &params, &worker_);
       made != UCS_OK) {
     worker_ = nullptr;
@@ -137,7 +137,7 @@ Status UcxPair::open() {
   if (auto got = ucp_worker_get_efd(worker_, &descriptor_); got != UCS_OK) {
     return ucx_error(Code::unsupported, "sleep until UCX has news; name fabrics by UCX_TLS", got);
   }
-  seal_.close();
+  seal_.end();
   MUSTER_TRY_OK(hub_.loop().watch(descriptor_, EPOLLIN, *this));
   is_watched_ = true;
   return ok();
@@ -161,6 +161,7 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = &Calls::on_error;
   params.err_handler.arg = this;
+  seal_.begin();
   if (const auto made = ucp_ep_create(worker_, &params, &endpoint_); made != UCS_OK) {
     endpoint_ = nullptr;
     return ucx_error(Code::unavailable,
@@ -169,7 +170,7 @@ Status UcxPair::connect(std::uint64_t remote, const Buffer& address) {
                      made);
   }
   remote_ = remote;
-  seal_.close();
+  seal_.end();
   hub_.look_after(*this);
   std::unique_ptr<Outgoing> probe = take_outgoing();
   probe->account = own_;
@@ -192,10 +193,9 @@ void UcxPair::tell_settled() {
   }
 }
 
-void UcxPair::saw_traffic() {
-  if (seals_left_ <= 0) return;
+void UcxPair::seal_again() {
   --seals_left_;
-  seal_.close();
+  seal_.look_again();
 }
 
 void UcxPair::on_ready(std::uint32_t) {
@@ -214,12 +214,12 @@ bool UcxPair::arm() {
   return armed != UCS_ERR_BUSY;
 }
 
-bool UcxPair::send_at_once(const MessageHeader& header, std::span<const std::byte> record) {
-  ucp_request_param_t param{};
+bool UcxPair::send_at_once(std::span<const std::byte> record) {
+  ucp_request_param_t param;  // UCX reads what the mask names, and no more.
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
-  return ucp_am_send_nbx(endpoint_, static_cast<unsigned>(Kind::record), &header, sizeof header,
-                         record.data(), record.size(), &param) == nullptr;
+  return ucp_am_send_nbx(endpoint_, static_cast<unsigned>(Kind::record), nullptr, 0, record.data(),
+                         record.size(), &param) == nullptr;
 }
 
 std::unique_ptr<Outgoing> UcxPair::take_outgoing() {
@@ -242,9 +242,9 @@ void UcxPair::send(Kind kind, std::unique_ptr<Outgoing> outgoing,
   param.user_data = &message;
   message.account->bytes += message.charge;
   outgoing_.put(std::move(outgoing));
-  const ucs_status_ptr_t sent =
-      ucp_am_send_nbx(endpoint_, static_cast<unsigned>(kind), &message.header,
-                      sizeof message.header, bytes.data(), bytes.size(), &param);
+  const ucs_status_ptr_t sent = ucp_am_send_nbx(
+      endpoint_, static_cast<unsigned>(kind), &message.header,
+      kind == Kind::part ? sizeof message.header : 0, bytes.data(), bytes.size(), &param);
   if (!UCS_PTR_IS_PTR(sent)) finish(message, UCS_PTR_STATUS(sent));
 }
 

@@ -73,11 +73,11 @@ class UcxPair final : private loop::FdHandler {
 
   // Hands over a record at once, and needs nothing of it afterwards. False if
   // UCX cannot just now, or not that many bytes: then send() does.
-  bool send_at_once(const MessageHeader& header, std::span<const std::byte> record);
+  bool send_at_once(std::span<const std::byte> record);
 
   std::unique_ptr<Outgoing> take_outgoing();
-  // The message is `bytes`, which `outgoing` keeps, and its header. Afterwards
-  // the pair may have failed.
+  // The message is `bytes`, which `outgoing` keeps, and of a part its header.
+  // Afterwards the pair may have failed.
   void send(Kind kind, std::unique_ptr<Outgoing> outgoing, std::span<const std::byte> bytes);
   // Receives the part that `descriptor` stands for. False if it cannot.
   bool fetch(std::unique_ptr<Fetch> fetch, void* descriptor);
@@ -111,7 +111,10 @@ class UcxPair final : private loop::FdHandler {
   void on_ready(std::uint32_t events) override;
   void finish(Outgoing& outgoing, int status);
   void finish(Fetch& fetch, int status);
-  void saw_traffic();
+  void saw_traffic() {
+    if (seals_left_ > 0) seal_again();
+  }
+  void seal_again();
 
   UcxHub& hub_;
   PairKey key_;

@@ -9,48 +9,69 @@
 namespace muster::drivers::ucx {
 namespace {
 
-// A peer has no more than its queue and one frame under way; this is far more.
+// A peer has no more than its queue and one frame under way, and behind them what its
+// link's window allows; this is far more.
 constexpr std::uint64_t kMostAwaited = std::uint64_t{1} << 30;
+// What a frame takes that waits for others, beside its small parts.
+constexpr std::uint64_t kFrameCost = 512;
 
 }  // namespace
 
-void UcxConnection::on_record(std::uint32_t sequence, std::span<const std::byte> bytes) {
-  // An end that has lost its way to the peer drops long records, and lets short
-  // ones pass.
-  if (sequence != next_in_) return end(Error(Code::unavailable, "the peer's frames get lost"));
-  if (Status taken = take_record(bytes); !taken) return fail(std::move(taken).error());
+void UcxConnection::on_record(std::span<const std::byte> bytes) {
+  ReadShortRecord brief;
+  if (incoming_.empty() && read_short_record(bytes, brief)) return take_short_record(brief);
+  ReadRecord& record = hub_.scratch();
+  if (const Status read = read_record(bytes, record); !read) return fail(read.error());
+  if (!is_next(record.sequence)) return;
+  if (const Status taken = take_record(record); !taken) return fail(taken.error());
   deliver();
 }
 
-Status UcxConnection::take_record(std::span<const std::byte> bytes) {
-  ++next_in_;
-  ReadRecord& record = hub_.scratch();
-  MUSTER_TRY_OK(read_record(bytes, record));
-  if (record.large == 0 && incoming_.empty()) {  // The usual case: it is whole, and next.
-    wire::Frame frame;
-    MUSTER_TRY_OK(take_small_parts(record, frame));
-    ++first_in_;
-    sink_->on_frame(frame);
-    return ok();
+// An end that has lost its way to the peer drops long records, and lets short
+// ones pass.
+bool UcxConnection::is_next(std::uint32_t sequence) {
+  if (sequence == next_in_) {
+    ++next_in_;
+    return true;
   }
+  end(Error(Code::unavailable, "the peer's frames get lost"));
+  return false;
+}
+
+// The usual one: it is whole, and next.
+void UcxConnection::take_short_record(const ReadShortRecord& record) {
+  if (!is_next(record.sequence)) return;
+  ++first_in_;
+  wire::Frame frame;
+  frame.head.assign(record.head);
+  WritableBuffer part = hub_.pool().take(record.part.size());
+  if (part.size() != record.part.size()) {
+    return fail(Error(Code::overloaded, "no memory for a frame"));
+  }
+  if (!record.part.empty()) std::memcpy(part.data(), record.part.data(), record.part.size());
+  frame.parts.push_back(std::move(part).freeze());
+  sink_->on_frame(frame);
+}
+
+Status UcxConnection::take_record(const ReadRecord& record) {
   Incoming& incoming = incoming_.emplace_back();
+  incoming.charge = record.small.size() + kFrameCost;
+  awaited_ += incoming.charge + record.large;
+  if (awaited_ > kMostAwaited) {
+    return Error(Code::invalid, "more frames and parts under way than there can be");
+  }
   MUSTER_TRY_OK(take_small_parts(record, incoming.frame));
-  if (record.large > 0) MUSTER_TRY_OK(find_places(record, incoming));
-  return ok();
+  return record.large == 0 ? ok() : find_places(record, incoming);
 }
 
 // The head, and the small parts, which lie in one piece of memory.
 Status UcxConnection::take_small_parts(const ReadRecord& record, wire::Frame& frame) {
-  frame.head = record.head;
+  frame.head.assign(record.head);
   Buffer joined;
   if (!record.small.empty()) {
     WritableBuffer memory = hub_.pool().take(record.small.size());
     if (memory.data() == nullptr) return Error(Code::overloaded, "no memory for a frame");
     std::memcpy(memory.data(), record.small.data(), record.small.size());
-    if (record.sizes.size() == 1) {  // As most have.
-      frame.parts.push_back(std::move(memory).freeze(record.sizes[0]));
-      return ok();
-    }
     joined = std::move(memory).freeze();
   }
   std::size_t offset = 0;
@@ -66,9 +87,6 @@ Status UcxConnection::take_small_parts(const ReadRecord& record, wire::Frame& fr
 }
 
 Status UcxConnection::find_places(const ReadRecord& record, Incoming& incoming) {
-  awaited_ += record.large;
-  if (awaited_ > kMostAwaited)
-    return Error(Code::invalid, "more parts under way than there can be");
   const std::vector<std::uint64_t> sizes = record.sizes;  // A sink may use the scratch anew.
   incoming.targets.resize(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -125,6 +143,7 @@ void UcxConnection::on_fetched(const MessageHeader& header, WritableBuffer targe
 void UcxConnection::deliver() {
   while (state_ != State::ended && !incoming_.empty() && incoming_.front().missing == 0) {
     wire::Frame frame = std::move(incoming_.front().frame);
+    awaited_ -= incoming_.front().charge;
     incoming_.pop_front();
     ++first_in_;
     sink_->on_frame(frame);

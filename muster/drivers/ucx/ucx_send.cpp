@@ -6,23 +6,16 @@
 #include "muster/net/driver_limits.h"
 
 namespace muster::drivers::ucx {
-namespace {
-
-// The most that UCX may take at once; how much it does depends on the fabric.
-constexpr std::size_t kAtOnce = 256;
-
-}  // namespace
-
 Result<WritableBuffer> UcxConnection::allocate(std::size_t size) {
   return net::allocate_from(hub_.pool(), size);
 }
 
 Status UcxConnection::send(wire::Frame& frame) {
   hub_.loop().check_held();
+  if (state_ == State::open && transmit_at_once(frame)) return ok();
   if (state_ == State::ended) return Error(Code::unavailable, "the connection has ended");
   MUSTER_TRY_OK(net::check_size(frame, kMostBody));
-  const std::size_t limit = hub_.options().queue_limit;
-  if (account_->bytes > limit || turn_bytes_ > limit) {
+  if (is_full()) {
     wants_room_ = true;
     return Error(Code::overloaded, "too many bytes wait to be sent");
   }
@@ -35,17 +28,14 @@ Status UcxConnection::send(wire::Frame& frame) {
   return ok();
 }
 
-// For frames that UCX takes as they are, with nothing left to wait for. Those
-// with large parts are longer.
-bool UcxConnection::transmit_at_once(wire::Frame& frame, std::size_t size) {
-  for (const Buffer& part : frame.parts) {
-    if (travels_alone(part.size())) return false;
-  }
-  std::array<std::byte, kAtOnce> record;
-  write_record(frame, record.data());
-  if (!pair_->send_at_once({peer_key_, next_out_, 0}, std::span(record).first(size))) return false;
+// For frames that UCX takes as they are, with nothing left to wait for.
+bool UcxConnection::transmit_at_once(wire::Frame& frame) {
+  if (is_full()) return false;
+  std::array<std::byte, kShortRecord> record;
+  const std::size_t size = write_short_record(frame, peer_key_, next_out_, record);
+  if (size == 0 || !pair_->send_at_once(std::span(record).first(size))) return false;
   ++next_out_;
-  count_turn(size + frame.body_size());
+  count_turn(size);
   frame.parts.clear();
   return true;
 }
@@ -53,7 +43,6 @@ bool UcxConnection::transmit_at_once(wire::Frame& frame, std::size_t size) {
 // The record first, then each large part: the receiver relies on it.
 void UcxConnection::transmit(wire::Frame& frame) {
   const std::size_t size = record_size(frame);
-  if (size <= kAtOnce && transmit_at_once(frame, size)) return;
   std::unique_ptr<Outgoing> outgoing = pair_->take_outgoing();
   std::byte* at = outgoing->small.data();
   if (size > outgoing->small.size()) {
@@ -61,7 +50,7 @@ void UcxConnection::transmit(wire::Frame& frame) {
     at = outgoing->record.data();
     if (at == nullptr) return end(Error(Code::overloaded, "no memory for a frame"));
   }
-  write_record(frame, at);
+  write_record(frame, peer_key_, next_out_, at);
   count_turn(size + frame.body_size());
   const MessageHeader header{peer_key_, next_out_++, 0};
   outgoing->header = header;
@@ -80,9 +69,10 @@ void UcxConnection::transmit(wire::Frame& frame) {
   frame.parts.clear();
 }
 
+// Small frames go for long before the end of a turn is worth hearing of.
 void UcxConnection::count_turn(std::size_t bytes) {
-  if (turn_bytes_ == 0) hub_.loop().flush_later(turn_);
   turn_bytes_ += bytes;
+  if (turn_bytes_ > hub_.options().queue_limit / 2) hub_.loop().flush_later(turn_);
 }
 
 void UcxConnection::end_turn() {

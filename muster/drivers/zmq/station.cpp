@@ -60,8 +60,8 @@ Station::Station(Private, ZmqShared& shared, std::string name, Accept accept)
       socket_(shared.context.get(), ZMQ_ROUTER),
       probe_([this] {
         const auto self = shared_from_this();
-        pump();
-        if (watching_ >= 0) look_for_suspects(true);
+        const bool is_read = pump();
+        if (watching_ >= 0) look_for_suspects(true, is_read);
         settle();
       }),
       retry_([this] {
@@ -108,7 +108,15 @@ void Station::stop() {
   close();
 }
 
+// Of one who is gone, what it has sent is still to be read; then it is looked for.
 Sent Station::send(const std::string& caller, Packet& packet) {
+  const Sent sent = try_to_send(caller, packet);
+  if (sent != Sent::gone) return sent;
+  suspect(caller);
+  return Sent::full;
+}
+
+Sent Station::try_to_send(const std::string& caller, Packet& packet) {
   const Sent sent = socket_.send(packet, bytes_of(caller));
   if (sent == Sent::full) {
     blocked_.push_back(caller);
@@ -140,7 +148,7 @@ void Station::leave(const std::string& caller) {
 // Asks a caller to hang up, now or when there is room to say so.
 void Station::send_away(const std::string& id) {
   Packet goodbye = make_packet(PacketKind::goodbye);
-  const Sent sent = send(id, goodbye);
+  const Sent sent = try_to_send(id, goodbye);
   const auto found = callers_.find(id);
   if (found == callers_.end()) return;
   found->second.owes_goodbye = sent == Sent::full;
@@ -169,23 +177,29 @@ void Station::close() {
   socket_.close(kLingerMs);
 }
 
-void Station::pump() {
+bool Station::pump() {
   const auto self = shared_from_this();
-  if (watching_ < 0) return;
+  if (watching_ < 0) return true;
   const bool is_empty = read_some();
-  if (watching_ < 0) return;
+  if (watching_ < 0) return true;
   const bool will_send = !blocked_.empty() || !suspects_.empty();
   write_blocked();
-  if (watching_ < 0) return;
-  if (!is_empty) return shared_.loop.flush_soon(*this);
-  look_for_suspects(false);
-  if (will_send) settle();
+  if (watching_ < 0) return true;
+  look_for_suspects(false, is_empty);
+  if (watching_ < 0) return true;
+  if (!is_empty) {
+    shared_.loop.flush_soon(*this);
+  } else if (will_send) {
+    settle();
+  }
+  return is_empty;
 }
 
 // True if there is no more.
 bool Station::read_some() {
   for (int i = 0; i < kEventsInARow && watching_ >= 0; ++i) {
     if (!socket_.receive(parts_)) return true;
+    ++reads_;
     take(parts_);
   }
   return false;
@@ -268,17 +282,24 @@ void Station::on_lost(int descriptor) {
 
 void Station::suspect_all_at(int descriptor) {
   for (const auto& [id, caller] : callers_) {
-    if (caller.descriptor == descriptor) suspects_.push_back({id, 0});
+    if (caller.descriptor == descriptor) suspect(id);
   }
-  // First all that it has sent is read.
-  if (!suspects_.empty()) shared_.loop.flush_soon(*this);
 }
 
-void Station::look_for_suspects(bool all) {
+// First all that it has sent is read: libzmq holds so many messages of each, and gives
+// them out in turn.
+void Station::suspect(const std::string& id) {
+  suspects_.push_back({id, 0, reads_ + (kMostHeld + 1) * callers_.size()});
+  shared_.loop.flush_soon(*this);
+}
+
+void Station::look_for_suspects(bool all, bool is_read) {
+  if (suspects_.empty()) return;
   std::vector<Suspect> rest;
   int least = kLooks;
   for (Suspect& suspect : std::exchange(suspects_, {})) {
-    if (!all && suspect.times > 0) {
+    const bool is_heard = is_read || reads_ >= suspect.heard_at;
+    if (!is_heard || (!all && suspect.times > 0)) {
       least = std::min(least, suspect.times);
       rest.push_back(std::move(suspect));
       continue;

@@ -60,7 +60,8 @@ class Station final : public std::enable_shared_from_this<Station>, loop::FdHand
   };
   struct Suspect {
     std::string caller;
-    int times = 0;
+    int times = 0;               // That it was looked for.
+    std::uint64_t heard_at = 0;  // Once so many messages are read, all of its own are.
   };
   struct Loss {
     int descriptor;
@@ -75,18 +76,21 @@ class Station final : public std::enable_shared_from_this<Station>, loop::FdHand
   Status start(int listening, const std::optional<StationKeys>& keys);
   void on_ready(std::uint32_t) override { pump(); }
   void flush() override { pump(); }
-  void pump();
+  // True if all that came is read.
+  bool pump();
   bool read_some();
   void take(std::vector<Message>& parts);
   void let_in(const std::string& id, const Message& hello);
   void send_away(const std::string& id);
+  Sent try_to_send(const std::string& caller, Packet& packet);
   void write_blocked();
 
   void on_happening(const Happening& happening);
   void on_lost(int descriptor);
   void suspect_all_at(int descriptor);
-  // Those who have not been looked for yet, or all.
-  void look_for_suspects(bool all);
+  void suspect(const std::string& id);
+  // Those who have not been looked for yet, or all; of each all must be read.
+  void look_for_suspects(bool all, bool is_read);
   void lose(const std::string& id);
   void close_if_unused();
   void close();
@@ -103,6 +107,7 @@ class Station final : public std::enable_shared_from_this<Station>, loop::FdHand
   std::size_t live_ = 0;  // Callers that have a connection.
   std::vector<std::string> blocked_;
   std::vector<Suspect> suspects_;
+  std::uint64_t reads_ = 0;            // Messages.
   std::unordered_set<int> newcomers_;  // Descriptors of who has not said hello yet.
   std::string refusal_;                // Why the one that is lost next was refused.
   std::deque<Loss> losses_;            // Of late: a caller may be heard of after its end.

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include "muster/base/descriptor.h"
 #include "muster/base/log.h"
 #include "muster/drivers/zmq/curve_keys.h"
+#include "muster/drivers/zmq/packet.h"
 #include "muster/drivers/zmq/zmq.h"
 #include "muster/net/socket_address.h"
 #include "muster/net/testing/end.h"
@@ -56,7 +58,7 @@ class ZmqDriver : public ::testing::Test {
     std::list<End> ends;
   };
 
-  ZmqDriver() : loop(*loop::Loop::make()) {}
+  explicit ZmqDriver(const loop::LoopOptions& options = {}) : loop(*loop::Loop::make(options)) {}
   ~ZmqDriver() override {
     const loop::Turn turn(*loop);
     for (Side& side : sides) side.listener.reset();
@@ -310,6 +312,68 @@ TEST_F(ZmqDriver, ABadPacketCostsItsConnectionOnly) {
   zmq_close(socket);
   zmq_ctx_term(context);
   EXPECT_TRUE(reaches(make_side({}), address, server));
+}
+
+// A socket of libzmq's own that says hello to a listener without encryption.
+class Caller {
+ public:
+  explicit Caller(const net::Address& address) : socket_(zmq_socket(context_, ZMQ_DEALER)) {
+    zmq_socket_monitor(socket_, "inproc://news", ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    zmq_connect(news_, "inproc://news");
+    zmq_connect(socket_, ("tcp://127.0.0.1:" + std::to_string(address.port)).c_str());
+    zmq_send(socket_, "\1muster zmq 1", 13, 0);
+  }
+  ~Caller() { hang_up(); }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  void send(wire::Frame frame) {
+    zmq::PacketQueue queue;
+    queue.push(frame);
+    zmq_send(socket_, queue.front().bytes.data(), queue.front().bytes.size(), 0);
+  }
+  void wait_until_heard() {
+    char ignored[16];
+    EXPECT_GE(zmq_recv(news_, ignored, sizeof ignored, 0), 0);
+  }
+  // Once all that was sent has left.
+  void hang_up() {
+    if (socket_ == nullptr) return;
+    zmq_close(news_);
+    zmq_close(std::exchange(socket_, nullptr));
+    zmq_ctx_term(context_);
+  }
+
+ private:
+  void* context_ = zmq_ctx_new();
+  void* news_ = zmq_socket(context_, ZMQ_PAIR);
+  void* socket_;
+};
+
+// Nothing is read but while a test drives the loop.
+class UndrivenZmqDriver : public ZmqDriver {
+ protected:
+  UndrivenZmqDriver() : ZmqDriver({.keeper = false}) {}
+};
+
+TEST_F(UndrivenZmqDriver, WhatAPeerSentBeforeItWentIsReadThoughThisSideWritesFirst) {
+  constexpr std::size_t kFrames = 20;
+  Side& server = make_side({});
+  const net::Address address = listen(server, "zmq://127.0.0.1:0?curve=off");
+  Caller peer(address);
+  ASSERT_TRUE(run_until([&] { return !server.ends.empty(); }));
+  End& end = server.ends.front();
+  for (std::size_t i = 0; i < kFrames; ++i) peer.send(make_frame({8, {100}}, i));
+  peer.hang_up();
+  // Its end comes to libzmq before the next one does.
+  Caller next(address);
+  next.wait_until_heard();
+
+  EXPECT_TRUE(end.send(make_frame({8, {100}}, 0)));
+  ASSERT_TRUE(run_until([&] { return end.is_closed(); }));
+
+  EXPECT_EQ(end.frame_count(), kFrames);
+  EXPECT_EQ(end.closed_with(), Code::unavailable);
 }
 
 TEST_F(ZmqDriver, WithoutATokenOnlyPlainLoopbackIsServed) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "muster/base/copy_bytes.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::drivers::ucx {
@@ -19,7 +20,7 @@ std::byte* put(std::byte* at, std::span<const std::byte> bytes) {
   if (bytes.empty()) return at;
   std::byte* const end = at + padded(bytes.size());
   wire::store(end - sizeof(std::uint64_t), std::uint64_t{0});
-  std::memcpy(at, bytes.data(), bytes.size());
+  copy_bytes(at, bytes.data(), bytes.size());
   return end;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "muster/base/copy_bytes.h"
 #include "muster/drivers/ucx/ucx_connection.h"
 
 namespace muster::drivers::ucx {
@@ -48,7 +49,7 @@ void UcxConnection::take_short_record(const ReadShortRecord& record) {
   if (part.size() != record.part.size()) {
     return fail(Error(Code::overloaded, "no memory for a frame"));
   }
-  if (!record.part.empty()) std::memcpy(part.data(), record.part.data(), record.part.size());
+  copy_bytes(part.data(), record.part.data(), record.part.size());
   frame.parts.push_back(std::move(part).freeze());
   sink_->on_frame(frame);
 }

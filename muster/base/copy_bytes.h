@@ -16,7 +16,7 @@ namespace muster {
 [[gnu::always_inline]] inline void copy_bytes(std::byte* to, const std::byte* from,
                                               std::size_t size) {
   constexpr std::size_t kMostInline = 256;
-  constexpr std::size_t kStep = 16;
+  constexpr std::size_t kStep = 32;
   if (size > kMostInline) {
     std::memcpy(to, from, size);
   } else if (size >= kStep) {
@@ -28,6 +28,9 @@ namespace muster {
       asm volatile("" : "+r"(at));
     }
     std::memcpy(to + last, from + last, kStep);
+  } else if (size >= 16) {
+    std::memcpy(to, from, 16);
+    std::memcpy(to + size - 16, from + size - 16, 16);
   } else if (size >= 8) {
     std::memcpy(to, from, 8);
     std::memcpy(to + size - 8, from + size - 8, 8);

@@ -52,12 +52,11 @@ Status Conversation::send(Buffer body, TimePoint deadline) {
   wire::Frame frame;
   frame.head.resize(kLinkHead);
   frame.parts.push_back(std::move(body));
-  Status sent = try_send(frame);
-  while (!sent && sent.error().code() == Code::overloaded) {
+  for (;;) {
+    Status sent = try_send(frame);
+    if (sent || sent.error().code() != Code::overloaded) return sent;
     MUSTER_TRY_OK(wait_for_room(deadline));
-    sent = try_send(frame);
   }
-  return sent;
 }
 
 inline Status Conversation::try_send(wire::Frame& frame) {

@@ -47,37 +47,43 @@ inline Brief read_brief(std::uint64_t first) {
   return {static_cast<std::uint16_t>(first >> 16), static_cast<std::uint32_t>(first >> 32)};
 }
 
+// True if `head`, of `size` bytes in words, is as `before`.
+inline bool is_same_head(const std::byte* head, const std::byte* before, std::size_t size) {
+  if (size != kUsualHead) return std::memcmp(head, before, size) == 0;
+  static_assert(kUsualHead == 4 * kHeadWord);
+  const auto difference = [&](std::size_t word) {
+    return load<std::uint64_t>(head + word * kHeadWord) ^
+           load<std::uint64_t>(before + word * kHeadWord);
+  };
+  return (difference(0) | difference(1) | difference(2) | difference(3)) == 0;
+}
+
+// Writes the words of `head` that differ from `before` to `out`, and into `before`. Bit i
+// of what it gives: word i is one of them.
+std::uint64_t write_changed_words(const std::byte* head, std::byte* before, std::size_t size,
+                                  std::byte* out);
+
 // Writes `frame`, which has one part, to `out`, after a frame with the head `before`,
 // which becomes this one's. How many bytes it took, never more than in full; 0 if it
 // cannot be told by what differs: then nothing has happened.
 inline std::size_t write_brief_frame(const Frame& frame, Head& before, std::byte* out) {
   const std::size_t head_size = frame.head.size();
   if (head_size != before.size() || head_size % kHeadWord != 0 || head_size == 0) return 0;
-  const std::byte* const now = frame.head.bytes().data();
-  std::byte* const then = before.resize(head_size).data();
-  std::byte* at = out + kBriefFixed;
-  std::uint64_t changed = 0;
-  for (std::size_t i = 0; i < head_size; i += kHeadWord) {
-    const auto word = load<std::uint64_t>(now + i);
-    if (word == load<std::uint64_t>(then + i)) continue;
-    store(then + i, word);
-    store(at, word);
-    at += kHeadWord;
-    changed |= std::uint64_t{1} << (i / kHeadWord);
-  }
   const Buffer& part = frame.parts[0];
+  const std::byte* const head = frame.head.bytes().data();
+  std::uint64_t changed = 0;
+  std::size_t opening = kBriefFixed;
+  if (!is_same_head(head, before.bytes().data(), head_size)) {
+    changed = write_changed_words(head, before.resize(head_size).data(), head_size, out + opening);
+    opening += kHeadWord * static_cast<std::size_t>(std::popcount(changed));
+  }
   store<std::uint64_t>(out, kBriefMagic | changed << 16 | std::uint64_t{part.size()} << 32);
-  copy_bytes(at, part.data(), part.size());
-  return static_cast<std::size_t>(at - out) + part.size();
+  copy_bytes(out + opening, part.data(), part.size());
+  return opening + part.size();
 }
 
 // Puts the words that follow a brief frame's first bytes into `before`, which it fits.
-inline void change_words(std::uint32_t changed, const std::byte* words, Head& before) {
-  std::byte* const head = before.resize(before.size()).data();
-  for (; changed != 0; changed &= changed - 1, words += kHeadWord) {
-    std::memcpy(head + kHeadWord * std::countr_zero(changed), words, kHeadWord);
-  }
-}
+void change_words(std::uint32_t changed, const std::byte* words, Head& before);
 
 // Reads the brief frame that `bytes` begin with into `frame`, which has no parts. How
 // many bytes it took; 0 if it does not fit, or is not whole, or there is no memory:
@@ -90,7 +96,7 @@ inline std::size_t read_brief_frame(std::span<const std::byte> bytes, std::uint6
   WritableBuffer block = pool.take(brief.size);
   if (block.size() < brief.size) return 0;
   copy_bytes(block.data(), bytes.data() + opening, brief.size);
-  change_words(brief.changed, bytes.data() + kBriefFixed, before);
+  if (brief.changed != 0) change_words(brief.changed, bytes.data() + kBriefFixed, before);
   frame.head.assign(before.bytes());
   frame.parts.push_back(std::move(block).freeze());
   return opening + brief.size;

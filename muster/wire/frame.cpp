@@ -2,9 +2,14 @@
 
 #include <string>
 
+#include "muster/base/copy_bytes.h"
 #include "muster/wire/bytes.h"
 
 namespace muster::wire {
+
+void Head::copy_unusual(std::byte* to, const std::byte* from, std::size_t size) {
+  copy_bytes(to, from, size);
+}
 
 void write_prefix(const Frame& frame, std::span<std::byte> out) {
   store<std::uint16_t>(out.data(), kFrameMagic);

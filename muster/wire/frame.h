@@ -11,13 +11,14 @@
 #include <span>
 
 #include "muster/base/buffer.h"
-#include "muster/base/copy_bytes.h"
 #include "muster/base/result.h"
 #include "muster/wire/parts.h"
 
 namespace muster::wire {
 
 inline constexpr std::size_t kMaxHead = 128;
+// Most heads have just this size, and what is done to so many bytes is a few instructions.
+inline constexpr std::size_t kUsualHead = 32;
 inline constexpr std::size_t kMaxParts = 1024;
 inline constexpr std::uint64_t kMaxPart = std::uint64_t{16} << 30;
 
@@ -44,15 +45,14 @@ class Head {
   std::size_t size() const { return size_; }
 
  private:
-  // Most heads have just this size, and a copy of known size is a few instructions.
-  static constexpr std::size_t kUsual = 32;
   static void copy_head(std::byte* to, const std::byte* from, std::size_t size) {
-    if (size == kUsual) {
-      std::memcpy(to, from, kUsual);
+    if (size == kUsualHead) {
+      std::memcpy(to, from, kUsualHead);
     } else {
-      copy_bytes(to, from, size);
+      copy_unusual(to, from, size);
     }
   }
+  static void copy_unusual(std::byte* to, const std::byte* from, std::size_t size);
 
   alignas(16) std::array<std::byte, kMaxHead> bytes_;  // Only the first size_ are ever read.
   std::uint8_t size_ = 0;

@@ -27,17 +27,26 @@ class Batch {
   bool fits(std::size_t size) const { return size_ + kEntry + size <= kCapacity; }
   // Takes such a frame, which fits, and its parts.
   void add(wire::Frame& frame, std::size_t size) {
+    if (add_brief(frame)) return;
     if (memory_ == nullptr) memory_ = std::make_unique_for_overwrite<std::byte[]>(kCapacity);
     std::byte* const out = memory_.get() + size_;
-    if (const std::size_t brief = add_brief(frame, out)) {
-      size_ += brief;
-    } else {
-      wire::store<std::uint64_t>(out, size);
-      write_small_record(frame, out + kEntry);
-      size_ += kEntry + size;
-      remember(frame.head, size);
-    }
+    wire::store<std::uint64_t>(out, size);
+    write_small_record(frame, out + kEntry);
+    size_ += kEntry + size;
+    remember(frame.head, size);
     frame.parts.clear();
+  }
+  // The same of any frame, if it fits and can be a brief one. False: nothing has happened.
+  bool add_brief(wire::Frame& frame) {
+    if (frame.parts.size() != 1 || size_ == 0) return false;
+    const std::size_t part = frame.parts[0].size();
+    if (part == 0 || part >= net::kReferenceFrom) return false;
+    if (size_ + kEntry + wire::kMaxHead + aligned(part) > kCapacity) return false;
+    const std::size_t used = wire::write_brief_frame(frame, before_, memory_.get() + size_);
+    if (used == 0) return false;
+    size_ += aligned(used);
+    frame.parts.clear();
+    return true;
   }
   void clear() {
     size_ = 0;
@@ -74,11 +83,6 @@ class Batch {
 
  private:
   static constexpr std::size_t kEntry = 8;  // The size, before each that is not brief.
-
-  std::size_t add_brief(const wire::Frame& frame, std::byte* out) {
-    if (frame.parts.size() != 1 || frame.parts[0].empty()) return 0;
-    return aligned(wire::write_brief_frame(frame, before_, out));
-  }
 
   // What is read in another way is not remembered there.
   void remember(const wire::Head& head, std::size_t size) {

@@ -40,6 +40,8 @@ std::size_t ShmConnection::max_body() const {
 
 Status ShmConnection::send(wire::Frame& frame) {
   if (has_ended_) return Error(Code::unavailable, "the connection has ended");
+  // By far the most: small ones that follow each other quickly.
+  if (gathering_.holds(0) && batch_.add_brief(frame)) return ok();
   if (const std::size_t size = small_record_size(frame); size != 0) {
     if (gathering_.holds(0) && batch_.fits(size)) {
       batch_.add(frame, size);

@@ -28,9 +28,9 @@ void check_note(std::span<const std::byte> bytes) {
 }
 
 void check_hello(const Buffer& body) {
-  const auto hello = internal::decode_hello(body);
+  const auto hello = collectives::internal::decode_hello(body);
   if (!hello) return;
-  const auto again = internal::decode_hello(internal::encode(*hello));
+  const auto again = collectives::internal::decode_hello(collectives::internal::encode(*hello));
   MUSTER_CHECK(again && again->rank == hello->rank && again->size == hello->size &&
                    again->is_founded == hello->is_founded && again->digest == hello->digest,
                "what was read can be written");

@@ -38,7 +38,7 @@ class Batch {
   }
   // The same of any frame, if it fits and can be a brief one. False: nothing has happened.
   bool add_brief(wire::Frame& frame) {
-    if (frame.parts.size() != 1 || size_ == 0) return false;
+    if (size_ == 0 || frame.parts.size() != 1) return false;
     const std::size_t part = frame.parts[0].size();
     if (part == 0 || part >= net::kReferenceFrom) return false;
     if (size_ + kEntry + wire::kMaxHead + aligned(part) > kCapacity) return false;
@@ -48,10 +48,7 @@ class Batch {
     frame.parts.clear();
     return true;
   }
-  void clear() {
-    size_ = 0;
-    before_.resize(0);
-  }
+  void clear() { size_ = 0; }
 
   bool empty() const { return size_ == 0; }
   std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }

@@ -42,6 +42,11 @@ class Unchanged(unittest.TestCase):
             told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             self.assertEqual([int(one) for one in re.findall(r"Test +#(\d+)", told)], must)
 
+    def test_ctest_is_told_where_the_numbers_are_from_the_root(self) -> None:
+        # With --test-dir it takes a file that it does not find for no selection at all.
+        told = (pathlib.Path(unchanged.__file__).parent / "test").read_text("utf-8")
+        self.assertEqual(re.findall(r"-I \"([^\"]+)\"", told), ["$root/build/$1/unchanged.txt"])
+
     def write(self, name: str, text: str) -> None:
         program = self.build / name
         program.write_text(text)

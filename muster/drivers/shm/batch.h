@@ -27,7 +27,6 @@ class Batch {
   bool fits(std::size_t size) const { return size_ + kEntry + size <= kCapacity; }
   // Takes such a frame, which fits, and its parts.
   void add(wire::Frame& frame, std::size_t size) {
-    if (add_brief(frame)) return;
     if (memory_ == nullptr) memory_ = std::make_unique_for_overwrite<std::byte[]>(kCapacity);
     std::byte* const out = memory_.get() + size_;
     wire::store<std::uint64_t>(out, size);
@@ -36,7 +35,8 @@ class Batch {
     remember(frame.head, size);
     frame.parts.clear();
   }
-  // The same of any frame, if it fits and can be a brief one. False: nothing has happened.
+  // The same of any frame, if it fits and can be a brief one, which is tried first. False:
+  // nothing has happened.
   bool add_brief(wire::Frame& frame) {
     if (size_ == 0 || frame.parts.size() != 1) return false;
     const std::size_t part = frame.parts[0].size();

@@ -49,7 +49,7 @@ TEST(Batch, GivesWhatItTookInOrder) {
       const std::size_t size = small_record_size(frame);
       ASSERT_GT(size, 0U);
       if (!batch.fits(size)) break;
-      batch.add(frame, size);
+      if (!batch.add_brief(frame)) batch.add(frame, size);
       EXPECT_TRUE(frame.parts.empty()) << "they are the batch's";
       shapes.push_back(shape);
     }
@@ -71,7 +71,7 @@ TEST(Batch, HasNothingButThePartOfAFrameThatIsLikeTheOneBefore) {
   for (int i = 0; i < 3; ++i) {
     wire::Frame frame = make_frame({32, {64}}, 0);
     before = batch.bytes().size();
-    batch.add(frame, small_record_size(frame));
+    if (!batch.add_brief(frame)) batch.add(frame, small_record_size(frame));
   }
   EXPECT_EQ(batch.bytes().size() - before, wire::kBriefFixed + 64);
 }
@@ -80,7 +80,7 @@ TEST(Batch, BeginsWithAWholeFrame) {
   Batch batch;
   for (int i = 0; i < 2; ++i) {
     wire::Frame frame = make_frame({32, {64}}, 0);
-    batch.add(frame, small_record_size(frame));
+    if (!batch.add_brief(frame)) batch.add(frame, small_record_size(frame));
     if (i == 0) batch.clear();
   }
   EXPECT_FALSE(wire::is_brief(wire::load<std::uint64_t>(batch.bytes().data())));

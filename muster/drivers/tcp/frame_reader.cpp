@@ -22,15 +22,12 @@ std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) & ~(kAlig
 // of those; nothing has happened then.
 inline std::size_t FrameReader::take_small(std::span<const std::byte> bytes, net::Sink& sink) {
   if (bytes.size() < wire::kPrefixSize) return 0;
-  std::size_t used = 0;
-  if (wire::is_brief(wire::load<std::uint64_t>(bytes.data()))) {
-    used = wire::read_brief_frame(bytes, small_limit(), pool_, before_, frame_);
-    if (used == 0) return 0;
-  } else {
-    used = wire::read_small_frame(bytes, small_limit(), pool_, frame_);
-    if (used == 0) return 0;
-    before_.assign(frame_.head.bytes());
-  }
+  const bool is_brief = wire::is_brief(wire::load<std::uint64_t>(bytes.data()));
+  const std::size_t used =
+      is_brief ? wire::read_brief_frame(bytes, small_limit(), pool_, before_, frame_)
+               : wire::read_small_frame(bytes, small_limit(), pool_, frame_);
+  if (used == 0) return 0;
+  if (!is_brief) before_.assign(frame_.head.bytes());
   since_large_ += static_cast<std::uint32_t>(expects_large());
   sink.on_frame(frame_);
   frame_.parts.clear();

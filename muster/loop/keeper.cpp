@@ -1,5 +1,6 @@
 // The keeper: drives the loop while no user's thread does. Runs no user code.
 
+#include <algorithm>
 #include <array>
 
 #include <poll.h>
@@ -16,7 +17,7 @@ namespace {
 
 // How often the keeper looks after what was left for soon, and how many looks that find
 // nothing it takes to go back to its other work. While one thing after the other is
-// left, and done by who left it, it looks less and less often without the baton.
+// left, and done by others, it looks less and less often.
 constexpr Duration kGlance = std::chrono::microseconds(100);
 constexpr Duration kLongestGlance = 4 * kGlance;
 constexpr int kIdleGlances = 10;
@@ -78,10 +79,11 @@ void Loop::sleep_while_driven(std::uint32_t word) {
 // cost more than it saves, so the keeper stays near while more comes.
 void Loop::watch_what_is_held() {
   keeper_watches_ = true;
+  Duration glance = kGlance;
   for (int idle = 0; idle < kIdleGlances && !is_stopping_; ++idle) {
     const std::uint32_t word = keeper_word_.load(std::memory_order_relaxed);
     give();
-    sleep_while_left_anew(word);
+    glance = sleep_while_left_anew(word, glance);
     take();
     if (leader_ != nullptr) break;  // Who drives does what is left for soon.
     poll_all();
@@ -93,17 +95,24 @@ void Loop::watch_what_is_held() {
   keeper_watches_ = false;
 }
 
-// One glance; and longer ones, as long as all that is left for soon was left since the
-// one before.
-void Loop::sleep_while_left_anew(std::uint32_t word) {
-  const std::uint64_t driven = drives_.load(std::memory_order_relaxed);
-  for (Duration glance = kGlance; glance <= kLongestGlance; glance *= 2) {
-    const std::uint64_t seen = leavings_.load(std::memory_order_relaxed);
+// Glances without the baton, longer and longer ones, while all that was left for soon is
+// done by others: it was left since the glance before, or somebody has driven since. For no
+// longer than the keeper has patience with those who do not drive. Gives how long the next
+// glance is to be.
+Duration Loop::sleep_while_left_anew(std::uint32_t word, Duration glance) {
+  std::uint64_t drives = drives_.load(std::memory_order_relaxed);
+  Duration undriven{};
+  while (undriven < options_.keeper_patience) {
+    const std::uint64_t driven = drives;
+    const std::uint64_t left = leavings_.load(std::memory_order_relaxed);
     futex_wait(keeper_word_, word, glance);
-    if (seen == leavings_.load(std::memory_order_relaxed)) return;
-    if (driven != drives_.load(std::memory_order_relaxed)) return;
-    if (word != keeper_word_.load(std::memory_order_relaxed)) return;
+    if (word != keeper_word_.load(std::memory_order_relaxed)) return kGlance;
+    drives = drives_.load(std::memory_order_relaxed);
+    undriven = drives == driven ? undriven + glance : Duration::zero();
+    if (drives == driven && left == leavings_.load(std::memory_order_relaxed)) return kGlance;
+    glance = std::min(2 * glance, kLongestGlance);
   }
+  return glance;
 }
 
 void Loop::wake_keeper() {

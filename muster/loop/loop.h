@@ -77,8 +77,8 @@ class Loop {
   // Calls `flusher` once before the baton is given up.
   void flush_later(Flusher& flusher);
   // Calls `flusher` once, by whoever drives next, the keeper if nobody does: in
-  // about a hundred microseconds, four hundred after many that were taken back. For
-  // work that grows cheaper by waiting a little.
+  // about a hundred microseconds, up to eight hundred after many that others have
+  // done. For work that grows cheaper by waiting a little.
   void flush_soon(Flusher& flusher);
   // What flush_soon() was called for is done already.
   void take_back(Flusher& flusher);
@@ -164,7 +164,7 @@ class Loop {
   // The keeper (keeper.cpp).
   void keep();
   void sleep_while_driven(std::uint32_t word);
-  void sleep_while_left_anew(std::uint32_t word);
+  Duration sleep_while_left_anew(std::uint32_t word, Duration glance);
   void watch_what_is_held();
   void wake_keeper();
   int sleep_as_keeper(std::span<::epoll_event> events, const ::timespec* patience);

@@ -14,8 +14,6 @@ namespace muster::collectives::internal {
 namespace {
 
 constexpr Duration kRedial = std::chrono::milliseconds(50);
-// Bytes of collectives' own messages that may wait at a link before it is read.
-constexpr std::uint32_t kLinkWindow = std::uint32_t{4} << 20;
 // Contexts that a peer may be in before us.
 constexpr std::size_t kMaxReadies = 4096;
 // What it may say in one of them meanwhile: that it leaves, or wants to agree.
@@ -46,7 +44,6 @@ net::EndpointOptions endpoint_options(const FabricOptions& options, Id id) {
   made.id = id;
   made.name = options.member;
   made.drivers = options.common.drivers;
-  made.window = kLinkWindow;
   made.beat = options.common.beat;
   made.silence = options.common.silence;
   return made;

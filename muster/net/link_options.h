@@ -34,8 +34,9 @@ struct EndpointOptions {
 
   // The largest body that is taken.
   std::uint64_t max_body = std::uint64_t{16} << 30;
-  // Bytes of messages that may wait here, per link.
-  std::uint32_t window = std::uint32_t{1} << 20;
+  // Bytes of messages that may wait here, per link. With much less, one who sends small
+  // messages as fast as it can often waits until the receiver's turn is over.
+  std::uint32_t window = std::uint32_t{4} << 20;
   // Bytes of small messages that may wait to be sent, per link, and as many of
   // those with bodies above 64 KiB.
   std::size_t max_queued = std::size_t{64} << 20;

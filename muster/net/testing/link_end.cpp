@@ -116,6 +116,7 @@ void LinkEnd::on_closed(Error why) {
 Party::Party(Rig::Side side, const std::function<void(EndpointOptions&)>& tweak)
     : loop_(side.loop) {
   EndpointOptions options;
+  options.window = kWindow;
   options.token = token();
   options.name = "party";
   options.drivers = {&side.driver};

@@ -89,6 +89,9 @@ class LinkEnd final : public LinkSink {
 // An endpoint, and the ends of all its links.
 class Party {
  public:
+  // Small enough to be filled by a test.
+  static constexpr std::uint32_t kWindow = std::uint32_t{1} << 20;
+
   // `tweak` may change the options.
   explicit Party(Rig::Side side, const std::function<void(EndpointOptions&)>& tweak = nullptr);
   ~Party();

@@ -22,6 +22,7 @@ enum class Outlook : std::uint8_t {
   one,      // A peer needs this very processor: it lets it have it, and looks again.
   several,  // So do several: it does so as long as one after the other answers.
   sockets,  // The same for longer, since what they send has to be asked of the system.
+  relayed,  // Longer still: threads of others carry it, one after the other.
 };
 
 // Something that can be asked for work without sleeping: rings in shared

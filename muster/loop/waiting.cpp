@@ -36,6 +36,8 @@ constexpr int kYieldsForOne = 4;
 constexpr int kYieldsForSeveral = 32;
 // What goes through the system takes its time; who is alone on a processor spins by this.
 constexpr int kYieldsForSockets = 48;
+// A round trip through libzmq, whose threads carry it in four steps, takes about a hundred.
+constexpr int kYieldsForRelays = 128;
 
 }  // namespace
 
@@ -128,6 +130,7 @@ bool Loop::stay_awake(Waiter& me) {
     case Outlook::one: return yield(me, kYieldsForOne, false);
     case Outlook::several: return yield(me, kYieldsForSeveral, false);
     case Outlook::sockets: return yield(me, kYieldsForSockets, true);
+    case Outlook::relayed: return yield(me, kYieldsForRelays, true);
   }
   return false;
 }

@@ -87,6 +87,7 @@ int sleeps_before_event(Outlook outlook, int look) {
 TEST(Yielding, OnlyWhoWaitsForSocketsAsksTheSystem) {
   EXPECT_EQ(sleeps_before_event(Outlook::sockets, 5), 0);
   EXPECT_EQ(sleeps_before_event(Outlook::sockets, 40), 0);
+  EXPECT_EQ(sleeps_before_event(Outlook::relayed, 120), 0);
   EXPECT_GT(sleeps_before_event(Outlook::several, 5), 0);
 }
 

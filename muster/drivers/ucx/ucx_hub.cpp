@@ -47,6 +47,7 @@ Result<std::unique_ptr<UcxHub>> UcxHub::make(loop::Loop& loop, std::unique_ptr<n
 UcxHub::~UcxHub() {
   const loop::Turn turn(loop_);
   while (!dying_.empty()) bury();
+  loop_.stop(burial_);  // While there is a baton to do it under.
   loop_.remove(*this);
   loop_.forget(*this);
 }

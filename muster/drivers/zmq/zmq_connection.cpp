@@ -89,6 +89,7 @@ void ZmqConnection::tell_room() {
 void ZmqConnection::take(std::span<Message> parts) {
   if (state_ == State::ended) return;
   gathering_.was_read();
+  shared_.vigil.saw();
   const Result<PacketKind> kind = kind_of(parts.front().bytes());
   if (!kind) return refuse(kind.error());
   switch (*kind) {

@@ -20,7 +20,14 @@ Status check_target(const net::Address& to) {
 
 class ZmqDriver final : public net::Driver {
  public:
-  ZmqDriver(loop::Loop& loop, ZmqOptions options) : shared_(loop, std::move(options)) {}
+  ZmqDriver(loop::Loop& loop, ZmqOptions options) : shared_(loop, std::move(options)) {
+    const loop::Turn turn(loop);
+    loop.add(shared_.vigil);
+  }
+  ~ZmqDriver() override {
+    const loop::Turn turn(shared_.loop);
+    shared_.loop.remove(shared_.vigil);
+  }
 
   std::string_view scheme() const override { return "zmq"; }
 

@@ -17,7 +17,7 @@ int to_ms(Duration duration) {
 }  // namespace
 
 ZmqShared::ZmqShared(loop::Loop& the_loop, ZmqOptions the_options)
-    : loop(the_loop), options(std::move(the_options)), resolver(the_loop) {}
+    : loop(the_loop), options(std::move(the_options)), resolver(the_loop), vigil(the_loop) {}
 
 Result<std::vector<net::Token>> ZmqShared::tokens() {
   if (!options.tokens) {

@@ -15,6 +15,7 @@
 #include "muster/drivers/zmq/doorkeeper.h"
 #include "muster/drivers/zmq/monitor.h"
 #include "muster/drivers/zmq/socket.h"
+#include "muster/drivers/zmq/vigil.h"
 #include "muster/drivers/zmq/zmq.h"
 #include "muster/net/complaints.h"
 #include "muster/net/resolver.h"
@@ -58,6 +59,7 @@ class ZmqShared {
   const Context context;
   net::Resolver resolver;
   BufferPool pool;
+  Vigil vigil;
 
  private:
   std::vector<std::pair<net::Token, CurveKeys>> keys_;

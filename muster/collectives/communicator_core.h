@@ -89,7 +89,7 @@ class CommunicatorCore {
   Status carry_out(const Call& call);
   // Inside only. The counter of calls that have ended well.
   std::uint64_t completed() const { return completed_.load(std::memory_order_relaxed); }
-  void count_completed() { completed_.fetch_add(1, std::memory_order_relaxed); }
+  void count_completed() { completed_.store(completed() + 1, std::memory_order_relaxed); }
 
   // Inside only. A crew of some of this one's members, and perhaps of others. If
   // not all come in time, those who do are told not to wait for this one.

@@ -106,9 +106,35 @@ void Crew::post() {
   wake_readers(slot.number);
 }
 
+// The line that is written may still be on its way here: to look at another's need not wait for it,
+// as a store that is ordered before the look would.
+void Crew::post_quietly() {
+  Slot& slot = desk_->slots[Slot::index(number_)];
+  MUSTER_CRASH_POINT();
+  slot.number.store(number_, std::memory_order_release);
+  MUSTER_CRASH_POINT();
+  has_untold_ = true;
+}
+
+// Whoever sleeps has said so before it looked at our word for the last time, in sequentially
+// consistent order: it has seen what we stored before the fence, or we see that it sleeps.
+void Crew::wake_untold() {
+  if (!std::exchange(has_untold_, false)) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool has_sleeper = std::ranges::any_of(other_desks_, [](const Desk* desk) {
+    return desk->is_asleep.load(std::memory_order_seq_cst) != 0;
+  });
+  if (!has_sleeper) return;
+  wake_readers(desk_->slots[Slot::index(number_)].number);
+  wake_readers(desk_->progress);
+}
+
 Result<const Slot*> Crew::peer_slot(Rank peer) {
   const Slot& slot = peers_[peer].desk->slots[Slot::index(number_)];
-  MUSTER_TRY_OK(await(peer, slot.number, number_));
+  if (slot.number.load(std::memory_order_acquire) < number_) {
+    wake_untold();
+    MUSTER_TRY_OK(await_slowly(peer, slot.number, number_));
+  }
   const std::uint64_t number = slot.number.load(std::memory_order_acquire);
   const Description theirs = slot.what;
   if (theirs != what_ || number != number_) return mismatch(peer, theirs, number);
@@ -164,9 +190,10 @@ Status Crew::check_unspoilt() {
 
 void Crew::end() {
   if (desk_ != nullptr) {
-    desk_->progress.store(progress_of(number_, kLastPhase), std::memory_order_seq_cst);
+    desk_->progress.store(progress_of(number_, kLastPhase), std::memory_order_release);
     MUSTER_CRASH_POINT();
-    wake_readers(desk_->progress);
+    has_untold_ = true;
+    wake_untold();
   }
   inside_.store(0, std::memory_order_release);
 }

@@ -100,6 +100,8 @@ class Crew {
   Result<Slot*> slot();
   // Shows the slot.
   void post();
+  // The same; who sleeps until it is there is woken when this rank waits for another's, or ends.
+  void post_quietly();
   // A peer's slot of this operation, once it is there and says the same.
   Result<const Slot*> peer_slot(Rank peer);
   void publish(std::uint32_t phase);
@@ -255,6 +257,7 @@ class Crew {
   void complain(const std::string& deed, const std::vector<Rank>& missing,
                 std::optional<Rank> peer = std::nullopt) const;
   void wake_readers(const Word& word);
+  void wake_untold();
   void wake_own();
   void say_here();
 
@@ -339,6 +342,7 @@ class Crew {
   TimePoint slow_since_{};   // It waited for the first time in this operation; 0: it has not.
   TimePoint here_due_{};
   bool has_complained_ = false;
+  bool has_untold_ = false;  // It has shown something, and woken nobody for it.
 
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
   // The latest operation of which a message was refused.

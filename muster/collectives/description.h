@@ -70,11 +70,12 @@ std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
 
 // A digest of all that a rank has called, after one more call.
 inline std::uint64_t extended(std::uint64_t history, const Description& what) {
-  for (const std::uint64_t word : std::bit_cast<std::array<std::uint64_t, 3>>(what)) {
-    history = (history ^ word) * 0x9E3779B97F4A7C15;
-    history ^= history >> 32;
-  }
-  return history;
+  const auto words = std::bit_cast<std::array<std::uint64_t, 3>>(what);
+  const auto with = [](std::uint64_t so_far, std::uint64_t word) {
+    const std::uint64_t mixed = (so_far ^ word) * 0x9E3779B97F4A7C15;
+    return mixed ^ mixed >> 32;
+  };
+  return with(with(with(history, words[0]), words[1]), words[2]);
 }
 
 }  // namespace muster::collectives

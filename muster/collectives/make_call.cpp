@@ -31,28 +31,31 @@ template <class... Args>
       .during(name(operation));
 }
 
-Status check_root(Operation operation, Where where, Rank root) {
+[[gnu::always_inline]] inline Status check_root(Operation operation, Where where, Rank root) {
   if (root < where.ranks) return ok();
   return wrong(operation, "there is no rank {} to be the root", root);
 }
 
-Status check_element(Operation operation, Element one, Element other) {
+[[gnu::always_inline]] inline Status check_element(Operation operation, Element one,
+                                                   Element other) {
   if (one == other) return ok();
   return wrong(operation, "input of {} and result of {}", name(one), name(other));
 }
 
-Status check_count(Operation operation, std::string_view what, std::uint64_t has,
-                   std::uint64_t wants) {
+[[gnu::always_inline]] inline Status check_count(Operation operation, std::string_view what,
+                                                 std::uint64_t has, std::uint64_t wants) {
   if (has == wants) return ok();
   return wrong(operation, "{} has {} elements and must have {}", what, has, wants);
 }
 
-Status check_memory(Operation operation, const void* data, std::uint64_t count) {
+[[gnu::always_inline]] inline Status check_memory(Operation operation, const void* data,
+                                                  std::uint64_t count) {
   if (data != nullptr || count == 0) return ok();
   return wrong(operation, "{} elements at no address", count);
 }
 
-Status check_reduction(Operation operation, const Reduction& reduction) {
+[[gnu::always_inline]] inline Status check_reduction(Operation operation,
+                                                     const Reduction& reduction) {
   if (reduction.is_whole()) return ok();
   return wrong(operation, "a user's reduction without a function; make it by Reduction::user()");
 }
@@ -79,7 +82,8 @@ bool is_known_place(const Call& call, Where where) {
 }
 
 // An error if its input of so many elements and its result overlap otherwise.
-Status check_apart(const Call& call, Where where, std::uint64_t inputs, std::uint64_t results) {
+[[gnu::always_inline]] inline Status check_apart(const Call& call, Where where,
+                                                 std::uint64_t inputs, std::uint64_t results) {
   const std::less<const std::byte*> is_before;
   const bool is_apart = inputs == 0 || results == 0 ||
                         !is_before(call.input, call.result + results * size_of(call.element)) ||

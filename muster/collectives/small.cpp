@@ -76,7 +76,12 @@ class Small {
   Status show(std::uint64_t bytes) {
     MUSTER_TRY(own_, crew_.slot());
     put(own_->payload, call_.input, bytes);
-    crew_.post();
+    // A user's function may take its time, and nobody has to sleep through it.
+    if (call_.reduction.kind() == Reduction::Kind::user) {
+      crew_.post();
+    } else {
+      crew_.post_quietly();
+    }
     return ok();
   }
 

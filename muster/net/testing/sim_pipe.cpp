@@ -137,6 +137,7 @@ void SimPipe::close(int from) {
   if (sides_[from].over || sides_[from].is_dead) return;
   world_.note("close", *this, from);
   finish_sending(from, "the other side closed the connection");
+  stop_receiving(from);
   end(from, Error(Code::cancelled, "the connection was closed by this side"), world_.now());
 }
 
@@ -147,6 +148,7 @@ void SimPipe::forget(int from) {
   if (side.over || side.is_dead) return;
   world_.note("drop", *this, from);
   finish_sending(from, "the other side closed the connection");
+  stop_receiving(from);
   side.over = Error(Code::cancelled, "the connection was dropped");
 }
 
@@ -167,6 +169,11 @@ void SimPipe::finish_sending(int from, const std::string& last_words) {
   last.due = next_due(side, 0);
   last.last_words = last_words;
   push(from, std::move(last));
+}
+
+// Nobody writes any more where this side wanted its parts to lie.
+void SimPipe::stop_receiving(int at) {
+  for (Item& item : sides_[1 - at].sent) item.placed.clear();
 }
 
 void SimPipe::end(int side, Error why, TimePoint at) {

@@ -90,6 +90,7 @@ class SimPipe final : public std::enable_shared_from_this<SimPipe> {
   void push(int from, Item item);
   // Lets some of what `from` has sent still arrive, and says that nothing follows.
   void finish_sending(int from, const std::string& last_words);
+  void stop_receiving(int at);
   void end(int side, Error why, TimePoint at);
   void end_by_peer(int at, const std::string& last_words);
   bool begin_body(int from, Item& item);

@@ -31,6 +31,7 @@ namespace muster::collectives {
 struct Position {
   std::uint64_t completed = 0;  // Returned to the caller.
   std::uint64_t prepared = 0;   // Has the result, but may not be sure that all have. Elastic.
+  bool is_unsure() const { return prepared > completed; }
   friend bool operator==(const Position&, const Position&) = default;
 };
 

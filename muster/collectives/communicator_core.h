@@ -78,8 +78,6 @@ class CommunicatorCore {
   // long as somebody is lost meanwhile. All who are left have then done it over the same crew,
   // which stays until the next call, or none has.
   Status do_together(const std::function<Status()>& work);
-  // Inside only. How many operations of the elastic kind were done before: the same on all.
-  std::uint64_t settled() const { return settled_; }
   // Inside only. How far it has come, as agreements count it.
   Position position() const {
     const std::uint64_t at = manners_.elastic ? settled_ : completed();
@@ -97,6 +95,8 @@ class CommunicatorCore {
                                          const msg::Wait& wait);
   // The same where all who are left are known to come, as after do_together().
   Result<std::shared_ptr<Crew>> crew_of_those_left(std::uint64_t context, Seats seats, Rank rank);
+  // Tells those who make this crew that this member does not come to it.
+  void stay_away(std::uint64_t context, Seats seats, Rank rank);
   // The crew that was agreed upon. There is no other: after Code::timeout the
   // next call waits for the same.
   // `called`: how the caller counts them, if otherwise.

@@ -47,6 +47,9 @@ class Crew {
   // crew has trouble from the start. After Code::timeout, which names the ranks
   // that have not come, it can be called again.
   Status await_ready(const msg::Wait& wait);
+  // The same for the survivors that were agreed upon in `parent`. Who has left that instead of
+  // coming has left this one.
+  Status await_survivors(const Crew& parent, const msg::Wait& wait);
   // The same for ranks that do not all come, or all know that they do not. Of the members of
   // `parent` each comes unless its call has failed, and it says that it has, there or here: then it
   // fails here.
@@ -225,6 +228,7 @@ class Crew {
   Status await_ready(const msg::Wait& wait, const std::function<bool()>& is_done);
   bool has_given_up(const Seat& seat) const;
   bool has_excluded(const Seat& seat) const;
+  bool is_about_to_decide() const;
   std::optional<Rank> absentee(const Crew& parent) const;
   std::optional<Rank> deserter(const Crew& parent) const;
   Error missing_of(const Crew& parent, Rank rank) const;

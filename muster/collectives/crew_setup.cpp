@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -78,6 +79,17 @@ Status Crew::await_ready(const msg::Wait& wait) {
   return await_ready(wait, [this] { return has_trouble() || unready().empty(); });
 }
 
+Status Crew::await_survivors(const Crew& parent, const msg::Wait& wait) {
+  const auto has_gone = [&](Rank rank) { return parent.has_left(*parent.rank_of(*seats_[rank])); };
+  MUSTER_TRY_OK(
+      await_ready(wait, [&] { return has_trouble() || std::ranges::all_of(unready(), has_gone); }));
+  const loop::Turn turn(loop_);
+  for (const Rank rank : unready()) {
+    if (has_gone(rank)) take_leave(rank, {});
+  }
+  return ok();
+}
+
 Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
   MUSTER_TRY_OK(await_ready(
       wait, [&] { return is_cancelled_ || unready().empty() || absentee(parent).has_value(); }));
@@ -87,9 +99,12 @@ Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
 }
 
 Status Crew::await_those_left(const Crew& parent, const msg::Wait& wait) {
+  const auto has_come = [&](Rank rank) {
+    if (seats_[rank] == nullptr || parent.has_excluded(*seats_[rank])) return true;
+    return is_ready(rank) && !peers_[rank].has_unmade;
+  };
   const auto have_come = [&] {
-    return std::ranges::all_of(unready(),
-                               [&](Rank rank) { return parent.has_excluded(*seats_[rank]); });
+    return std::ranges::all_of(std::views::iota(Rank{0}, size()), has_come);
   };
   MUSTER_TRY_OK(await_ready(
       wait, [&] { return is_cancelled_ || have_come() || deserter(parent).has_value(); }));
@@ -134,10 +149,17 @@ std::optional<Rank> Crew::absentee(const Crew& parent) const {
 // One who cannot come any more, though it is not lost.
 std::optional<Rank> Crew::deserter(const Crew& parent) const {
   for (Rank rank = 0; rank < size(); ++rank) {
-    if (peers_[rank].has_unmade) return rank;
+    if (seats_[rank] == nullptr || parent.has_excluded(*seats_[rank])) continue;
+    // Who gives up may have been left out, which then is about to be known.
+    if (peers_[rank].has_unmade && !parent.is_about_to_decide()) return rank;
     if (!is_ready(rank) && parent.has_left(*parent.rank_of(*seats_[rank]))) return rank;
   }
   return std::nullopt;
+}
+
+bool Crew::is_about_to_decide() const {
+  return agreement_ != nullptr && !agreement_->decision() && !agreement_->is_excluded() &&
+         !agreement_->lacks_quorum();
 }
 
 // The survivors go on without it, and it knows.

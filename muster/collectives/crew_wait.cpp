@@ -12,6 +12,7 @@
 #include "muster/base/log.h"
 #include "muster/collectives/crew.h"
 #include "muster/loop/thread_env.h"
+#include "muster/loop/virtual_thread.h"
 
 namespace muster::collectives::internal {
 namespace {
@@ -68,7 +69,7 @@ Status Crew::await_slowly(Rank peer, const Word& word, std::uint64_t wanted) {
   }
   for (int look = 0; look < kYields; ++look) {
     if (word.load(std::memory_order_acquire) >= wanted) return ok();
-    if (has_trouble() || has_left(peer)) break;
+    if (has_trouble() || has_left(peer) || loop::virtual_thread != nullptr) break;
     sched_yield();
   }
   return sleep_on(peer, word, wanted);
@@ -83,8 +84,8 @@ Status Crew::sleep_on(Rank peer, const Word& word, std::uint64_t wanted) {
     if (has_trouble()) return trouble_or("the operation was given up");
     if (is_left) return departed(peer);
     if (Status in_time = check_time(peer); !in_time) return in_time;
-    if (!is_one_host_) {
-      // Messages may have to move meanwhile.
+    if (!is_one_host_ || loop::virtual_thread != nullptr) {
+      // Messages may have to move meanwhile, or others who run on this very thread.
       loop_.wait_until(
           [&] { return word.load(std::memory_order_acquire) >= wanted || has_trouble(); },
           loop_.now() + kGlance);

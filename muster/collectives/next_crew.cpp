@@ -30,6 +30,13 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of_those_left(std::uint64_t
   return finish_crew(crew, crew->await_those_left(*crew_, {}));
 }
 
+// To them it has come, and given up while it was made.
+void CommunicatorCore::stay_away(std::uint64_t context, Seats seats, Rank rank) {
+  const loop::Turn turn(fabric_->loop());
+  const auto crew = Crew::start(fabric_, context, std::move(seats), rank, manners_);
+  if (crew) (*crew)->leave();
+}
+
 Result<std::shared_ptr<Crew>> CommunicatorCore::finish_crew(std::shared_ptr<Crew> crew,
                                                             const Status& ready) {
   const loop::Turn turn(fabric_->loop());
@@ -53,7 +60,7 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::crew_of(const Decision& decision
   const std::uint64_t context = derive_context(crew_->context(), facts);
   MUSTER_TRY(std::shared_ptr<Crew> crew, start_crew(context, std::move(seats), rank));
   if (!called.empty()) crew->call_ranks(called);
-  MUSTER_TRY_OK(crew->await_ready(wait));
+  MUSTER_TRY_OK(crew->await_survivors(*crew_, wait));
   const loop::Turn turn(fabric_->loop());
   future_ = nullptr;
   return crew;

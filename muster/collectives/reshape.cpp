@@ -65,16 +65,22 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
   return core_->inside([&]() -> Result<std::unique_ptr<Communicator>> {
     const std::vector<std::int64_t> mine{colour, key};
     std::vector<std::int64_t> all;
+    bool has_all = false;
     const auto exchange = [&] {
       all.resize(2 * static_cast<std::size_t>(core_->crew().size()));
-      return core_->carry_out(exchange_of(Deed::split, mine, all));
+      Status exchanged = core_->carry_out(exchange_of(Deed::split, mine, all));
+      has_all = exchanged.has_value();
+      return exchanged;
     };
     // Ranks of another colour are not waited for: all must know that all have the same.
     const bool is_elastic = core_->manners().elastic;
-    MUSTER_TRY_OK(is_elastic ? core_->do_together(exchange) : exchange());
+    const Status done = is_elastic ? core_->do_together(exchange) : exchange();
+    // Others may know that all have it, and come to the part.
+    const bool is_unsure = is_elastic && has_all && core_->position().is_unsure();
+    if (!done && !is_unsure) return done.error();
     if (!is_elastic) core_->count_completed();
     Crew& crew = core_->crew();
-    if (colour < 0) return std::unique_ptr<Communicator>();
+    if (colour < 0) return done ? Result(std::unique_ptr<Communicator>()) : done.error();
     std::vector<std::pair<std::int64_t, Rank>> chosen;
     for (Rank rank = 0; rank < crew.size(); ++rank) {
       if (all[std::size_t{2} * rank] == colour)
@@ -88,9 +94,13 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
       seats.push_back(crew.seats()[rank]);
     }
     const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::split),
-                                   is_elastic ? core_->settled() : crew.number(),
+                                   is_elastic ? core_->position().prepared : crew.number(),
                                    static_cast<std::uint64_t>(colour)};
     const std::uint64_t context = internal::derive_context(crew.context(), facts);
+    if (!done) {
+      core_->stay_away(context, std::move(seats), own);
+      return done.error();
+    }
     MUSTER_TRY(auto made, is_elastic ? core_->crew_of_those_left(context, std::move(seats), own)
                                      : core_->crew_for(context, std::move(seats), own, {}));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));

@@ -56,6 +56,7 @@ struct Adder {
   const std::size_t count = std::stoul(given[4]);
   const std::string& manner = given[5];
   const std::uint64_t report_after = std::stoul(given[6]);
+  const Rank deaths = static_cast<Rank>(std::stoul(given[9]));
 
   int live() {
     const Rig rig(given[0], given[1], given[8]);
@@ -75,8 +76,17 @@ struct Adder {
     return parent.pipe.read_line() ? 0 : 4;  // Until the test has seen it all.
   }
 
+  // Who is yet to die may be there still when the others have shrunk.
   bool go_on_without(Communicator& all) const {
     auto left = all.shrink(50s);
+    while (left && (*left)->size() > size - deaths) {
+      const std::string end = add_until_failure(**left, count, UINT64_MAX);
+      if (!end.starts_with(name(Code::unavailable))) {
+        parent.pipe.write_line(end);
+        return false;
+      }
+      left = (*left)->shrink(50s);
+    }
     if (!left) {
       parent.pipe.write_line("shrink: " + left.error().describe());
       return false;
@@ -87,7 +97,7 @@ struct Adder {
   }
 };
 
-// folder, way, size, rank, count, manner, sums until it reports, namespace, address
+// folder, way, size, rank, count, manner, sums until it reports, namespace, address, deaths
 MUSTER_ROLE(adder) {
   const std::vector<std::string>& given = parent.arguments;
   if (!given[7].empty()) enter_space(given[7]);
@@ -146,9 +156,10 @@ Crowd::Crowd(const CrowdOptions& options) {
   for (Rank rank = 0; rank < options.size; ++rank) {
     const std::uint64_t after = rank < options.report_after.size() ? options.report_after[rank] : 0;
     auto child = ChildProcess::start(
-        "adder", {folder_.path(), options.way, std::to_string(options.size), std::to_string(rank),
-                  std::to_string(options.count), options.manner, std::to_string(after),
-                  nth(options.spaces, rank), nth(options.addresses, rank)});
+        "adder",
+        {folder_.path(), options.way, std::to_string(options.size), std::to_string(rank),
+         std::to_string(options.count), options.manner, std::to_string(after),
+         nth(options.spaces, rank), nth(options.addresses, rank), std::to_string(options.deaths)});
     EXPECT_TRUE(child);
     ranks_.push_back(*std::move(child));
   }

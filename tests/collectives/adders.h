@@ -45,6 +45,8 @@ struct CrowdOptions {
   std::string manner = "strict";
   // Rank r reports after so many sums, if not 0.
   std::vector<std::uint64_t> report_after = {};
+  // So many will be lost, at the least.
+  Rank deaths = 1;
   // way "hosts": where each rank runs, and its address there.
   std::vector<std::string> spaces = {};
   std::vector<std::string> addresses = {};

@@ -1,4 +1,5 @@
-// Each rank dies, or stands still, before each event of each operation and plan.
+// Each rank dies, or stands still, before each event of each operation and plan, where all are
+// apart and where some share the memory of a machine.
 //
 // Under virtual time, over the code that real ranks run. Who returns a result
 // has the right one, whoever else died; everybody ends, in time, and names the
@@ -26,8 +27,10 @@ constexpr std::uint64_t kLargeCount = 70000;
 // the label `long`.
 #ifdef MUSTER_ALL_MOMENTS
 constexpr std::uint64_t kMoments = UINT64_MAX;
+constexpr std::uint64_t kLongMoments = UINT64_MAX;
 #else
 constexpr std::uint64_t kMoments = 8;
+constexpr std::uint64_t kLongMoments = 2;  // Of those that take longer.
 #endif
 
 struct Moment {
@@ -36,15 +39,20 @@ struct Moment {
 };
 
 // Spread over all, and otherwise for each `seed`.
-std::vector<Moment> moments(Rank ranks, std::uint64_t events, std::uint64_t seed) {
+std::vector<Moment> moments(Rank ranks, std::uint64_t events, std::uint64_t seed,
+                            std::uint64_t most = kMoments) {
   const std::uint64_t all = ranks * events;
-  const std::uint64_t stride = std::max<std::uint64_t>(all / kMoments, 1);
+  const std::uint64_t stride = std::max<std::uint64_t>(all / most, 1);
   std::vector<Moment> chosen;
   for (std::uint64_t i = seed % stride; i < all; i += stride) {
     chosen.push_back({static_cast<Rank>(i % ranks), i / ranks});
   }
   return chosen;
 }
+
+// Time goes slowly where ranks look at each other's desks: it takes little of it until silence
+// is loss.
+constexpr Duration kSilence = 100ms;
 
 struct Scenario {
   Operation operation;
@@ -53,6 +61,7 @@ struct Scenario {
   std::uint64_t count = 40;
   std::uint64_t segment = kSegment;
   bool is_uneven = false;
+  std::vector<int> machines = {};
 
   Case as_case() const {
     Case one;
@@ -64,8 +73,16 @@ struct Scenario {
   }
   std::string text() const {
     return std::string(name(operation)) + " " + std::string(name(algorithm)) + " " +
-           std::to_string(ranks) + " x " + std::to_string(count) + (is_uneven ? " uneven" : "");
+           std::to_string(ranks) + " x " + std::to_string(count) + (is_uneven ? " uneven" : "") +
+           (machines.empty() ? "" : " on machines");
   }
+  Ground ground() const {
+    if (machines.empty()) return Ground::links;
+    if (std::ranges::max(machines) > 0) return Ground::hosts;
+    return may_read() ? Ground::readable : Ground::windows;
+  }
+  // Ranks of one machine read each other's private memory.
+  bool may_read() const { return static_cast<int>(operation) % 2 == 0; }
 };
 
 // The counts are told first, where not all ranks know them.
@@ -107,19 +124,16 @@ class Rounds {
   explicit Rounds(const Scenario& scenario)
       : scenario_(scenario),
         one_(scenario.as_case()),
-        table_(*ChoiceTable::make({{.ground = Ground::links,
+        table_(*ChoiceTable::make({{.ground = scenario.ground(),
                                     .operation = scenario.operation,
                                     .ranks = 2,
                                     .bytes = UINT64_MAX,
                                     .algorithm = scenario.algorithm,
                                     .segment = scenario.segment}})) {}
 
-  SimRanks::Tweak tweak() const {
-    return [this](CommunicatorOptions& options) { options.choices = &table_; };
-  }
   // One round in peace; how many events it has.
   std::uint64_t events() const {
-    SimRanks ranks(scenario_.ranks, 1, tweak());
+    SimRanks ranks = make();
     std::uint64_t events = 0;
     EXPECT_TRUE(ranks.run(
         [&](Rank, Communicator& all) {
@@ -134,11 +148,11 @@ class Rounds {
   void kill(Rank victim, std::uint64_t when, bool quietly) const {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) + " before event " +
                  std::to_string(when) + (quietly ? " quietly" : ""));
-    SimRanks ranks(scenario_.ranks, 1, tweak());
+    SimRanks ranks = make();
     std::vector<bool> has_result(scenario_.ranks);
     TimePoint killed{};
-    // A death is told at once. Silence lasts, and is looked for each second.
-    const Duration bound = quietly ? 4s : 1s;
+    // A death is told at once. Silence lasts, and is looked for at times.
+    const Duration bound = quietly ? kSilence * 3 / 2 : 1s;
     const bool has_ended = ranks.run(
         [&](Rank rank, Communicator& all) {
           const Checked checked = run(one_, all);
@@ -164,7 +178,7 @@ class Rounds {
   void kill_while_stopped(Rank victim, Rank stopped, std::uint64_t when) const {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) + " dies and rank " +
                  std::to_string(stopped) + " stops before event " + std::to_string(when));
-    SimRanks ranks(scenario_.ranks, 1, tweak());
+    SimRanks ranks = make();
     TimePoint goes_on = kForever;
     bool has_died = false;
     EXPECT_TRUE(ranks.run(
@@ -179,7 +193,7 @@ class Rounds {
             ranks.stop(stopped);
             ranks.kill(victim);
             has_died = true;
-            goes_on = ranks.now() + 2s;
+            goes_on = ranks.now() + kSilence * 2 / 3;
           }
           if (ranks.now() < goes_on) return;
           ranks.let_go_on(stopped);
@@ -190,10 +204,10 @@ class Rounds {
   }
 
   // Shorter than what is taken for a loss: nothing is to be seen of it.
-  void stop(Rank rank, std::uint64_t when) const {
+  void stop(Rank rank, std::uint64_t when, bool is_frozen) const {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(rank) + " stops before event " +
-                 std::to_string(when));
-    SimRanks ranks(scenario_.ranks, 1, tweak());
+                 std::to_string(when) + (is_frozen ? " frozen" : ""));
+    SimRanks ranks = make();
     TimePoint goes_on = kForever;
     EXPECT_TRUE(ranks.run(
         [&](Rank, Communicator& all) {
@@ -202,9 +216,10 @@ class Rounds {
           EXPECT_EQ(checked.wrong, "");
         },
         [&](std::uint64_t event) {
-          if (event == when) {
+          if (event == when && is_frozen) ranks.freeze(rank, kSilence / 3);
+          if (event == when && !is_frozen) {
             ranks.stop(rank);
-            goes_on = ranks.now() + 1s;
+            goes_on = ranks.now() + kSilence / 3;
           }
           if (ranks.now() < goes_on) return;
           ranks.let_go_on(rank);
@@ -212,7 +227,42 @@ class Rounds {
         }));
   }
 
+  // It goes on when the others have given it up. What it returns is right, or an error.
+  void freeze_for_long(Rank victim, std::uint64_t when) const {
+    SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) +
+                 " is frozen for long before event " + std::to_string(when));
+    SimRanks ranks = make();
+    TimePoint frozen{};
+    EXPECT_TRUE(ranks.run(
+        [&](Rank rank, Communicator& all) {
+          const Checked checked = run(one_, all);
+          EXPECT_EQ(checked.wrong, "");
+          if (rank == victim || checked.outcome) return;
+          expect_named(checked.outcome.error(), victim);
+          EXPECT_LE(ranks.now() - frozen, kSilence * 3 / 2);
+        },
+        [&](std::uint64_t event) {
+          if (event != when) return;
+          frozen = ranks.now();
+          ranks.freeze(victim, 3 * kSilence);
+        }));
+    if (frozen != TimePoint{}) go_on_without(ranks, victim);
+  }
+
  private:
+  SimRanks make() const {
+    return SimRanks(
+        scenario_.ranks, 1,
+        [this](CommunicatorOptions& options) {
+          options.choices = &table_;
+          options.silence = kSilence;
+          options.beat = kSilence * 5 / 14;
+          options.manners.deadline = 1s;  // What hangs fails, and the dead end.
+          options.use_process_vm = scenario_.may_read();
+        },
+        false, scenario_.machines);
+  }
+
   static void expect_named(const Error& error, Rank victim) {
     EXPECT_EQ(error.code(), Code::unavailable) << error.describe();
     EXPECT_NE(error.message().find("rank " + std::to_string(victim)), std::string::npos)
@@ -221,9 +271,13 @@ class Rounds {
 
   // Who has a result hears of the loss at its next call. More than half are left.
   void go_on_without(SimRanks& ranks, Rank victim) const {
-    EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+    EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
       const auto next = all.barrier();
       EXPECT_FALSE(next);
+      if (rank == victim) {  // It lives, and they have given it up.
+        EXPECT_TRUE(!all.shrink(30s) || scenario_.ranks == 2);
+        return;
+      }
       if (!next) expect_named(next.error(), victim);
       auto left = all.shrink(30s);
       if (scenario_.ranks == 2 && !left) return;  // The other half may live as well.
@@ -285,7 +339,90 @@ TEST_P(Kills, AreNotWhatAPauseIsTakenFor) {
   for (const Scenario& scenario : scenarios(GetParam())) {
     const Rounds rounds(scenario);
     for (const auto& [rank, when] : moments(scenario.ranks, rounds.events(), ++seed * 5)) {
-      rounds.stop(rank, when);
+      rounds.stop(rank, when, (when + rank) % 2 == 0);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Kills, AreWhatALongPauseIsTakenFor) {
+  std::uint64_t seed = 0;
+  for (const Scenario& scenario : scenarios(GetParam())) {
+    const Rounds rounds(scenario);
+    for (const auto& [rank, when] :
+         moments(scenario.ranks, rounds.events(), ++seed * 3, kLongMoments)) {
+      rounds.freeze_for_long(rank, when);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// One host, or two, one of which may have a rank alone.
+class KillsOnMachines : public ::testing::TestWithParam<std::vector<int>> {
+ protected:
+  static std::vector<Scenario> scenarios() {
+    const auto ranks = static_cast<Rank>(GetParam().size());
+    const Hosts hosts(GetParam().begin(), GetParam().end());
+    const bool is_one = std::ranges::max(GetParam()) == 0;
+    std::vector<Scenario> all;
+    for (const Operation operation : kOperations) {
+      // All others pass messages alone.
+      for (const Algorithm algorithm :
+           {Algorithm::direct, Algorithm::staged, Algorithm::flat, Algorithm::hierarchical}) {
+        Scenario one{operation, algorithm, ranks};
+        one.machines = GetParam();
+        // What fits into the slots is never asked for a plan.
+        if (is_one) one.count = 3000;
+        const Shape shape = Shape::equal(operation, ranks, 0, one.count);
+        if (is_possible_on(one.ground(), algorithm) &&
+            is_possible(shape, algorithm, is_one ? Hosts{} : hosts)) {
+          all.push_back(one);
+        }
+      }
+    }
+    return all;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(OfEachRank, KillsOnMachines,
+                         ::testing::Values(std::vector{0, 0, 0}, std::vector{0, 0, 1},
+                                           std::vector{0, 1, 0, 1}, std::vector{0, 1, 1, 1}),
+                         [](const auto& one) {
+                           std::string text = "On";
+                           for (const int machine : one.param) text += std::to_string(machine);
+                           return text;
+                         });
+
+TEST_P(KillsOnMachines, AtEachEventLeaveNoWrongResultAndNobodyWaiting) {
+  std::uint64_t seed = 0;
+  for (const Scenario& scenario : scenarios()) {
+    const Rounds rounds(scenario);
+    for (const auto& [victim, when] :
+         moments(scenario.ranks, rounds.events(), ++seed * 7, kLongMoments)) {
+      rounds.kill(victim, when, (when + victim) % 4 == 0);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(KillsOnMachines, AreNotWhatAPauseIsTakenFor) {
+  std::uint64_t seed = 0;
+  for (const Scenario& scenario : scenarios()) {
+    const Rounds rounds(scenario);
+    for (const auto& [rank, when] :
+         moments(scenario.ranks, rounds.events(), ++seed * 5, kLongMoments)) {
+      rounds.stop(rank, when, true);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(KillsOnMachines, AreWhatALongPauseIsTakenFor) {
+  std::uint64_t seed = 0;
+  for (const Scenario& scenario : scenarios()) {
+    const Rounds rounds(scenario);
+    for (const auto& [rank, when] :
+         moments(scenario.ranks, rounds.events(), ++seed * 3, kLongMoments)) {
+      rounds.freeze_for_long(rank, when);
       if (HasFailure()) return;
     }
   }

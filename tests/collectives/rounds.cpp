@@ -35,6 +35,7 @@ struct Round {
       options.report_after[victim] = 1 + random() % (options.count > 5000 ? 20 : 300);
       victims.push_back(victim);
     }
+    options.deaths = static_cast<Rank>(deaths);
   }
   bool is_victim(Rank rank) const { return options.report_after[rank] != 0; }
   Rank left() const { return options.size - static_cast<Rank>(victims.size()); }

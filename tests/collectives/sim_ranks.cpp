@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "muster/arena/shared_block.h"
 #include "muster/base/check.h"
 
 namespace muster::tests {
@@ -57,21 +58,40 @@ bool SimRanks::Member::may_go_on() const {
 }
 
 bool SimRanks::Member::go_on() {
-  if (!may_go_on()) return false;
+  if (is_frozen || !may_go_on()) return false;
   loop::virtual_thread = this;
   fiber_.resume();
   loop::virtual_thread = nullptr;
   return true;
 }
 
-SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak, bool keeps_transcript)
+Result<WritableBuffer> SimRanks::Memory::allocate(std::string_view host, std::size_t size) {
+  auto found = arenas_.find(host);
+  if (found == arenas_.end()) {
+    MUSTER_TRY(auto made, arena::Arena::make({.segment_size = std::size_t{8} << 20}));
+    found = arenas_.emplace(host, std::move(made)).first;
+  }
+  return found->second->allocate(size);
+}
+
+bool SimRanks::Memory::holds(const Buffer& part) const {
+  return arena::SharedBlock::of(part) != nullptr;
+}
+
+SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak, bool keeps_transcript,
+                   const std::vector<int>& machines)
     : net_(options_with(seed, keeps_transcript)), registry_(net_.loop()) {
   for (Rank rank = 0; rank < size; ++rank) add_member();
+  for (Rank rank = 0; rank < machines.size(); ++rank) {
+    for (Rank other = 0; other < rank; ++other) {
+      if (machines[rank] == machines[other]) net_.share_memory(host(rank), host(other), memory_);
+    }
+  }
   join_all(tweak);
 }
 
 void SimRanks::add_member() {
-  auto member = std::make_unique<Member>(*this, fiber_of(size()));
+  auto member = std::make_unique<Member>(*this, size(), fiber_of(size()));
   member->host = "host_" + std::to_string(size());
   member->driver = net_.driver(member->host);
   members_.push_back(std::move(member));
@@ -86,10 +106,21 @@ Result<std::unique_ptr<Communicator>> SimRanks::join(const msg::Wait& wait) {
   return Communicator::join(net_.loop(), options(size() - 1, {}), wait);
 }
 
+// As it waits for those who may read its memory yet.
 SimRanks::~SimRanks() {
-  for (const auto& member : members_) member->communicator.reset();
+  for (const bool is_alive : {true, false}) {
+    for (const auto& member : members_) {
+      if (member->is_alive != is_alive || !member->has_ended()) continue;
+      member->start([&] { member->communicator.reset(); });
+    }
+    run_all(is_alive, {});
+  }
+  for (const auto& member : members_) member->communicator.reset();  // Of who hangs.
   const loop::Turn turn(net_.loop());
-  for (const auto& member : members_) member->driver.reset();
+  for (const auto& member : members_) {
+    net_.loop().stop(member->thaw);
+    member->driver.reset();
+  }
 }
 
 CommunicatorOptions SimRanks::options(Rank rank, const Tweak& tweak) {
@@ -170,9 +201,17 @@ void SimRanks::stop(Rank rank) {
 }
 
 void SimRanks::let_go_on(Rank rank) {
+  members_[rank]->is_frozen = false;
   for (Rank other = 0; other < size(); ++other) {
     if (other != rank) net_.join(members_[rank]->host, members_[other]->host);
   }
+}
+
+void SimRanks::freeze(Rank rank, Duration time) {
+  members_[rank]->is_frozen = true;
+  stop(rank);
+  const loop::Turn turn(net_.loop());
+  net_.loop().start(members_[rank]->thaw, now() + time);
 }
 
 }  // namespace muster::tests

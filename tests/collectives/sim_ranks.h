@@ -1,17 +1,20 @@
 // SimRanks: a communicator over a simulated network, under virtual time.
 //
-// Every rank has a host of its own and runs on a fiber, with the very code that
-// threads run: it blocks, and time goes on when all do. A run with the same
-// seed is the same run, event by event.
+// Every rank has a host of its own, or shares the memory of a machine with others, and runs on a
+// fiber, with the very code that threads run: it blocks, and time goes on when all do. A run with
+// the same seed is the same run, event by event.
 
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "muster/arena/arena.h"
 #include "muster/collectives/communicator.h"
 #include "muster/loop/testing/fiber.h"
 #include "muster/loop/timers.h"
@@ -28,8 +31,9 @@ class SimRanks {
   using Tweak = std::function<void(CommunicatorOptions&)>;
   using Body = std::function<void(Rank, Communicator&)>;
 
-  // All have joined.
-  SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak = {}, bool keeps_transcript = false);
+  // All have joined. `machines`: where each of them runs; empty: all apart.
+  SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak = {}, bool keeps_transcript = false,
+           const std::vector<int>& machines = {});
   ~SimRanks();
   SimRanks(const SimRanks&) = delete;
   SimRanks& operator=(const SimRanks&) = delete;
@@ -57,12 +61,15 @@ class SimRanks {
   // Nothing reaches it, and nothing comes from it, until it is let go on.
   void stop(Rank rank);
   void let_go_on(Rank rank);
+  // The same for `time`, and it does nothing itself, as after SIGSTOP.
+  void freeze(Rank rank, Duration time);
 
  private:
   // One rank, and what it waits for.
   class Member final : public loop::VirtualThread {
    public:
-    Member(SimRanks& ranks, loop::testing::Fiber& fiber) : ranks_(ranks), fiber_(fiber) {}
+    Member(SimRanks& ranks, Rank rank, loop::testing::Fiber& fiber)
+        : thaw([&ranks, rank] { ranks.let_go_on(rank); }), ranks_(ranks), fiber_(fiber) {}
     bool wait_until(loop::Loop& loop, const std::function<bool()>& done,
                     TimePoint deadline) override;
     void start(std::function<void()> work) { fiber_.start(std::move(work)); }
@@ -75,6 +82,8 @@ class SimRanks {
     std::unique_ptr<Communicator> communicator;
     std::function<void()> own_work;  // Of a newcomer.
     bool is_alive = true;
+    bool is_frozen = false;
+    loop::Timer thaw;
 
    private:
     bool may_go_on() const;
@@ -85,6 +94,16 @@ class SimRanks {
     TimePoint deadline_{};
   };
 
+  // An arena for each host.
+  class Memory final : public net::testing::SimMemory {
+   public:
+    Result<WritableBuffer> allocate(std::string_view host, std::size_t size) override;
+    bool holds(const Buffer& part) const override;
+
+   private:
+    std::map<std::string, std::unique_ptr<arena::Arena>, std::less<>> arenas_;
+  };
+
   void add_member();
   CommunicatorOptions options(Rank rank, const Tweak& tweak);
   void join_all(const Tweak& tweak);
@@ -92,6 +111,7 @@ class SimRanks {
   bool go_on(bool is_alive, bool& is_over);
   bool run_all(bool is_alive, const std::function<void(std::uint64_t)>& before);
 
+  Memory memory_;
   net::testing::SimNet net_;
   msg::testing::FakeRegistry registry_;
   std::vector<std::unique_ptr<Member>> members_;

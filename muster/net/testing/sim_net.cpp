@@ -191,6 +191,12 @@ void SimNet::restart(std::string_view name) {
   world.release();
 }
 
+void SimNet::share_memory(std::string_view a, std::string_view b, SimMemory& memory) {
+  const loop::Turn turn(*state_->loop);
+  SimWorld& world = state_->world;
+  world.shared[SimWorld::pair_of(world.host_number(a), world.host_number(b))] = &memory;
+}
+
 void SimNet::set_reading(std::string_view host, bool is_reading) {
   const loop::Turn turn(*state_->loop);
   state_->world.note(is_reading ? "reads" : "stops reading", host);

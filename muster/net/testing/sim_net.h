@@ -43,6 +43,18 @@ struct SimOptions {
 // What becomes of those who dial where there is no way.
 enum class Dials : std::uint8_t { hang, fail };
 
+// Memory that processes of one machine read where it lies. The test brings it along, as all such
+// memory stands above this.
+class SimMemory {
+ public:
+  virtual Result<WritableBuffer> allocate(std::string_view host, std::size_t size) = 0;
+  // Whether it is where `part` lies.
+  virtual bool holds(const Buffer& part) const = 0;
+
+ protected:
+  ~SimMemory() = default;
+};
+
 class SimNet {
  public:
   explicit SimNet(const SimOptions& options = {});
@@ -87,6 +99,10 @@ class SimNet {
   void switch_off(std::string_view host);
   // A new process: drivers that are made from now on work.
   void restart(std::string_view host);
+
+  // The two are processes of one machine: what lies in `memory` passes between them by reference.
+  // Before they are connected. A process that is no more leaves what it has written there.
+  void share_memory(std::string_view a, std::string_view b, SimMemory& memory);
 
   // Stops the host from taking frames, or lets it go on.
   void set_reading(std::string_view host, bool is_reading);

@@ -11,15 +11,23 @@ namespace {
 
 using Kind = SimEvent::Kind;
 
+}  // namespace
+
 // What the receiver gets of a part: bytes of its own, where it wants them.
-Buffer arrived(const Buffer& part, WritableBuffer placed) {
+Buffer SimPipe::arrived(const Buffer& part, WritableBuffer placed) const {
   if (part.empty()) return {};
+  if (passes(part)) return part;
   if (placed.size() != part.size()) placed = WritableBuffer::on_heap(part.size());
   std::memcpy(placed.data(), part.data(), part.size());
   return std::move(placed).freeze();
 }
 
-}  // namespace
+// Bytes that do not pass by reference.
+std::uint64_t SimPipe::carried_by(const wire::Frame& frame) const {
+  std::uint64_t bytes = frame.body_size();
+  for (const Buffer& part : frame.parts) bytes -= passes(part) ? part.size() : 0;
+  return bytes;
+}
 
 SimPipe::SimPipe(SimWorld& world, SimPlace dialer, std::string address)
     : world_(world), number_(++world.last_pipe), address_(std::move(address)) {
@@ -79,7 +87,7 @@ Status SimPipe::send(int from, wire::Frame& frame) {
   world_.loop.check_held();
   Side& side = sides_[from];
   if (side.over) return *side.over;
-  const std::uint64_t size = frame.body_size();
+  const std::uint64_t size = carried_by(frame);
   if (size > world_.options.max_body || frame.parts.size() > wire::kMaxParts) {
     return Error(Code::invalid, "a frame has at most " + std::to_string(world_.options.max_body) +
                                     " bytes in 1024 parts");
@@ -129,6 +137,7 @@ void SimPipe::close(int from) {
   if (sides_[from].over || sides_[from].is_dead) return;
   world_.note("close", *this, from);
   finish_sending(from, "the other side closed the connection");
+  stop_receiving(from);
   end(from, Error(Code::cancelled, "the connection was closed by this side"), world_.now());
 }
 
@@ -139,6 +148,7 @@ void SimPipe::forget(int from) {
   if (side.over || side.is_dead) return;
   world_.note("drop", *this, from);
   finish_sending(from, "the other side closed the connection");
+  stop_receiving(from);
   side.over = Error(Code::cancelled, "the connection was dropped");
 }
 
@@ -149,14 +159,21 @@ void SimPipe::finish_sending(int from, const std::string& last_words) {
   side.bytes = 0;
   for (Item& item : side.sent) {
     if (!item.frame) continue;
-    side.bytes += item.frame->body_size();
+    side.bytes += carried_by(*item.frame);
     // The kernel's by now: whoever sent it has its memory back.
-    for (Buffer& part : item.frame->parts) part = Buffer::copy_of(part.bytes());
+    for (Buffer& part : item.frame->parts) {
+      if (!passes(part)) part = Buffer::copy_of(part.bytes());
+    }
   }
   Item last;
   last.due = next_due(side, 0);
   last.last_words = last_words;
   push(from, std::move(last));
+}
+
+// Nobody writes any more where this side wanted its parts to lie.
+void SimPipe::stop_receiving(int at) {
+  for (Item& item : sides_[1 - at].sent) item.placed.clear();
 }
 
 void SimPipe::end(int side, Error why, TimePoint at) {
@@ -242,7 +259,9 @@ void SimPipe::end_by_peer(int at, const std::string& last_words) {
 // Has the receiver say where large parts shall lie. True if they take a while.
 bool SimPipe::begin_body(int from, Item& item) {
   const wire::Frame& frame = *item.frame;
-  const auto is_large = [](const Buffer& part) { return part.size() >= kLargePart; };
+  const auto is_large = [this](const Buffer& part) {
+    return part.size() >= kLargePart && !passes(part);
+  };
   if (item.is_begun || std::none_of(frame.parts.begin(), frame.parts.end(), is_large)) {
     return false;
   }
@@ -260,6 +279,7 @@ void SimPipe::deliver(int from) {
   Side& sender = sides_[from];
   wire::Frame frame;
   {
+    sender.bytes -= carried_by(*sender.sent.front().frame);
     Item item = std::move(sender.sent.front());
     sender.sent.pop_front();
     item.placed.resize(item.frame->parts.size());
@@ -268,7 +288,6 @@ void SimPipe::deliver(int from) {
       frame.parts.push_back(arrived(item.frame->parts[i], std::move(item.placed[i])));
     }
   }
-  sender.bytes -= frame.body_size();
   world_.note("frame", *this, from, frame.head.size() + frame.body_size());
   sides_[1 - from].end->sink().on_frame(frame);
   tell_room(sender);
@@ -297,6 +316,12 @@ SimConnection::SimConnection(std::shared_ptr<SimPipe> pipe, int side, Sink* sink
 SimConnection::~SimConnection() {
   --pipe_->world().open_ends;
   pipe_->forget(side_);
+}
+
+Result<WritableBuffer> SimConnection::allocate(std::size_t size) {
+  SimMemory* const memory = pipe_->memory();
+  if (memory == nullptr) return WritableBuffer::on_heap(size);
+  return memory->allocate(pipe_->world().hosts[pipe_->place(side_).host].name, size);
 }
 
 Peer SimConnection::peer() const {

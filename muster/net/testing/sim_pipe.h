@@ -46,6 +46,11 @@ class SimPipe final : public std::enable_shared_from_this<SimPipe> {
   bool is_held_up(int from) const;
   bool has_end_in(SimPlace place, int side) const;
   bool is_between(int a, int b) const;
+  // Memory that both ends can read. Null: there is none.
+  SimMemory* memory() const {
+    return world_.memory_between(sides_[0].place.host, sides_[1].place.host);
+  }
+  bool passes(const Buffer& part) const { return memory() != nullptr && memory()->holds(part); }
   // The second end, for whoever listens; then who hears from it.
   std::unique_ptr<SimConnection> accept(SimPlace place);
   void stand(Sink& sink);
@@ -85,9 +90,12 @@ class SimPipe final : public std::enable_shared_from_this<SimPipe> {
   void push(int from, Item item);
   // Lets some of what `from` has sent still arrive, and says that nothing follows.
   void finish_sending(int from, const std::string& last_words);
+  void stop_receiving(int at);
   void end(int side, Error why, TimePoint at);
   void end_by_peer(int at, const std::string& last_words);
   bool begin_body(int from, Item& item);
+  Buffer arrived(const Buffer& part, WritableBuffer placed) const;
+  std::uint64_t carried_by(const wire::Frame& frame) const;
   void deliver(int from);
   bool has_room(const Side& side, std::uint64_t size) const;
   void tell_room(Side& side);
@@ -107,10 +115,8 @@ class SimConnection final : public Connection {
   SimConnection& operator=(const SimConnection&) = delete;
 
   Status send(wire::Frame& frame) override { return pipe_->send(side_, frame); }
-  Result<WritableBuffer> allocate(std::size_t size) override {
-    return WritableBuffer::on_heap(size);
-  }
-  bool passes(const Buffer&) const override { return false; }
+  Result<WritableBuffer> allocate(std::size_t size) override;
+  bool passes(const Buffer& part) const override { return pipe_->passes(part); }
   std::size_t max_body() const override { return pipe_->world().options.max_body; }
   void close() override { pipe_->close(side_); }
   Peer peer() const override;

@@ -46,6 +46,11 @@ class SimWorld {
   int host_number(std::string_view name);
   bool is_alive(SimPlace place) const;
   bool is_parted(int a, int b) const { return !parted.empty() && parted.contains(pair_of(a, b)); }
+  // Null: there is none.
+  SimMemory* memory_between(int a, int b) const {
+    const auto found = shared.find(pair_of(a, b));
+    return found != shared.end() ? found->second : nullptr;
+  }
   static std::pair<int, int> pair_of(int a, int b) { return std::minmax(a, b); }
 
   Duration delay() { return chance.between(options.min_delay, options.max_delay); }
@@ -66,7 +71,8 @@ class SimWorld {
   SimEvents events;
   std::vector<SimHost> hosts;
   std::map<std::pair<int, int>, Dials> parted;
-  std::map<std::pair<int, int>, Dials> blocked;   // By who dials whom.
+  std::map<std::pair<int, int>, Dials> blocked;  // By who dials whom.
+  std::map<std::pair<int, int>, SimMemory*> shared;
   std::map<std::string, SimListener*> listeners;  // By host/name.
   std::vector<SimEvent> held_up;                  // In the order they were due.
   std::vector<std::weak_ptr<SimPipe>> pipes;

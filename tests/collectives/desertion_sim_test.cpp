@@ -1,0 +1,162 @@
+// Ranks that live and can be reached, and do not come to what the others make.
+//
+// Nobody has a deadline but who says so: who waits for such a rank would wait for ever.
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/sim_ranks.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+void be_elastic(CommunicatorOptions& options) {
+  options.manners.elastic = true;
+  options.manners.deadline = Duration::max();
+}
+
+// How many meet in a part for all.
+std::size_t split_and_meet(Communicator& all, bool& has_part) {
+  const auto part = all.split(0, 0);
+  if (!part) return 0;
+  has_part = true;
+  const auto met = (*part)->barrier();
+  return met ? met->contributors->size() : 0;
+}
+
+// Of five, one dies, one stands still for a while, and one has no time to wait for it: it gives up
+// a split that others know to be done, and only they come to the part. All try again until they
+// meet. False if somebody had a part before.
+bool give_up_a_split(std::uint64_t when) {
+  constexpr Rank kSize = 5;
+  constexpr Rank kHasty = 2;
+  constexpr Rank kStopped = 3;
+  constexpr Rank kVictim = 4;
+  SimRanks ranks(kSize, 1, [](CommunicatorOptions& options) {
+    be_elastic(options);
+    options.silence = 1h;
+    if (options.rank == kHasty) options.manners.deadline = 1s;
+    if (options.rank == kVictim) options.manners.deadline = 20s;  // It has to end, too.
+  });
+  TimePoint goes_on = kForever;
+  bool has_died = false;
+  bool has_part = false;
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator& all) {
+        std::size_t met = 0;
+        for (int attempt = 0; met < kSize - 1 && attempt < 10; ++attempt) {
+          met = split_and_meet(all, has_part);
+        }
+        if (ranks.is_alive(rank)) {
+          EXPECT_EQ(met, has_died ? kSize - 1 : kSize);
+        }
+      },
+      [&](std::uint64_t event) {
+        if (event == when && !has_part) {
+          has_died = true;
+          ranks.kill(kVictim);
+          ranks.stop(kStopped);
+          goes_on = ranks.now() + 3s;
+        }
+        if (ranks.now() < goes_on) return;
+        ranks.let_go_on(kStopped);
+        goes_on = kForever;
+      }));
+  return has_died;
+}
+
+TEST(Deserters, FromASplitThatAllHadAgreedOnAreNotWaitedFor) {
+  for (std::uint64_t when = 0;; ++when) {
+    SCOPED_TRACE(when);
+    if (!give_up_a_split(when) || ::testing::Test::HasFailure()) return;
+  }
+}
+
+// It was in no call when a death was agreed upon, and counts among those who are left. Its links
+// stay, as there is another communicator.
+TEST(Deserters, WhoCloseTheirEndBeforeTheyHearWhoIsLeftAreNotWaitedFor) {
+  SimRanks ranks(3, 1, be_elastic);
+  std::vector<std::unique_ptr<Communicator>> twins(3);
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
+    twins[rank] = *all.dup();
+    EXPECT_TRUE(twins[rank]->barrier());
+  }));
+  ranks.kill(2);
+  const TimePoint killed = ranks.now();
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator&) {
+        if (rank != 0) return;
+        std::vector<std::int32_t> one(1, 1);
+        const auto done = twins[0]->all_reduce(one, one, Reduction::sum);
+        ASSERT_TRUE(done) << done.error().describe();
+        EXPECT_EQ(*done->contributors, std::vector<Rank>{0});
+      },
+      [&](std::uint64_t) {
+        if (ranks.now() > killed + 1s) twins[1].reset();
+      }));
+}
+
+TEST(Deserters, WhoCloseTheirEndInsteadOfShrinkingAgainAreNotWaitedFor) {
+  SimRanks ranks(3, 1, [](auto& options) { options.manners.deadline = Duration::max(); });
+  std::vector<std::unique_ptr<Communicator>> twins(3);
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) { twins[rank] = *all.dup(); }));
+  ranks.kill(2);
+  const TimePoint killed = ranks.now();
+  // All agree by the time that rank 1 closes its end, though rank 0 had not come when it gave up.
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator&) {
+    if (rank == 1) {
+      EXPECT_FALSE(twins[1]->shrink(100ms));
+    }
+  }));
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator&) {
+        if (rank != 0) return;
+        auto left = twins[0]->shrink();
+        ASSERT_TRUE(left) << left.error().describe();
+        const auto met = (*left)->barrier();
+        ASSERT_FALSE(met);
+        EXPECT_NE(met.error().message().find("rank 1"), std::string::npos)
+            << met.error().describe();
+        EXPECT_TRUE((*left)->shrink());
+      },
+      [&](std::uint64_t) {
+        if (ranks.now() > killed + 1s) twins[1].reset();
+      }));
+}
+
+// The link between two breaks while all of them split. One of the two is left out, and hears it
+// over the links that it has.
+TEST(Deserters, WhoWereLeftOutOfASplitAreLostToTheirPart) {
+  constexpr Rank kSize = 5;
+  for (const Rank lower : {0U, 2U}) {
+    bool is_over = false;
+    for (std::uint64_t when = 0; !is_over; ++when) {
+      SCOPED_TRACE("ranks " + std::to_string(lower) + " and 4 part before event " +
+                   std::to_string(when));
+      SimRanks ranks(kSize, 1, be_elastic);
+      is_over = true;
+      EXPECT_TRUE(ranks.run(
+          [&](Rank rank, Communicator& all) {
+            const auto part = all.split(0, -static_cast<int>(rank));  // Rank 4 is the first there.
+            const bool may_fail = rank == lower || rank == kSize - 1;
+            if (may_fail && !part) return;
+            ASSERT_TRUE(part) << part.error().describe();
+            std::vector<std::int32_t> one(1, 1);
+            const auto done = (*part)->all_reduce(one, one, Reduction::sum);
+            if (may_fail && !done) return;
+            ASSERT_TRUE(done) << done.error().describe();
+            EXPECT_EQ(one[0], static_cast<std::int32_t>(done->contributors->size()));
+          },
+          [&](std::uint64_t event) {
+            if (event != when) return;
+            is_over = false;
+            ranks.net().break_connections(ranks.host(lower), ranks.host(kSize - 1));
+          }));
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

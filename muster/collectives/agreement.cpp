@@ -19,16 +19,19 @@ Rank Agreement::coordinator() const {
 
 // Whether those who can be reached may decide for those who cannot.
 bool Agreement::has_quorum() const {
-  std::size_t possible = 0;
+  std::size_t counted = 0;
   std::size_t reached = 0;
+  bool is_any_unsure = false;
   std::optional<bool> is_lowest_reached;
   for (const Peer& peer : peers_) {
-    if (peer.is_lost && peer.is_certain) continue;
-    ++possible;
+    if (peer.is_lost && peer.loss == Loss::left) continue;
+    ++counted;
     if (!peer.is_lost) ++reached;
+    is_any_unsure |= peer.is_lost && peer.loss == Loss::unsure;
     if (!is_lowest_reached) is_lowest_reached = !peer.is_lost;
   }
-  return 2 * reached > possible || (2 * reached == possible && is_lowest_reached.value_or(false));
+  if (!is_any_unsure) return true;
+  return 2 * reached > counted || (2 * reached == counted && is_lowest_reached.value_or(false));
 }
 
 std::vector<Rank> Agreement::lost() const {
@@ -39,12 +42,12 @@ std::vector<Rank> Agreement::lost() const {
   return lost;
 }
 
-void Agreement::lose(Rank rank, bool is_certain) {
+void Agreement::lose(Rank rank, Loss loss) {
   if (rank == me_) return;
   Peer& peer = peers_[rank];
-  if (peer.is_lost && (peer.is_certain || !is_certain)) return;
+  if (peer.is_lost && peer.loss >= loss) return;
   peer.is_lost = true;
-  peer.is_certain = is_certain;
+  peer.loss = loss;
   consider();
   take_up_held();
 }

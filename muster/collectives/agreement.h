@@ -9,7 +9,8 @@
 //
 // A rank that may be alive, but cannot be reached, is only left out by a
 // majority, or by the half with the lowest rank: two sides of a cut network
-// never decide both. Of two who cannot reach each other, but can be reached,
+// never decide both. The dead count as well while one may be alive that has
+// decided with them. Of two who cannot reach each other, but can be reached,
 // the higher rank is left out: they could do nothing together.
 
 #pragma once
@@ -26,6 +27,13 @@
 #include "muster/collectives/plan.h"
 
 namespace muster::collectives {
+
+// What is known of a rank that cannot be reached any more, the later the more.
+enum class Loss : std::uint8_t {
+  unsure,  // It may be alive.
+  dead,    // It has ended, and may have decided before.
+  left,    // It has said goodbye, after all else that it had to say.
+};
 
 // How far a rank has come, in operations.
 struct Position {
@@ -83,9 +91,8 @@ class Agreement {
 
   Agreement(Rank ranks, Rank me, Position mine);
 
-  // `rank` cannot be reached any more. Certain: it is dead, or has left. May be
-  // called again when that becomes known.
-  void lose(Rank rank, bool is_certain);
+  // `rank` cannot be reached any more. May be called again when more is known.
+  void lose(Rank rank, Loss loss);
   void receive(Rank from, const AgreementMessage& message);
 
   // What has to be sent by now, in order. To be asked for after each of the above.
@@ -94,7 +101,7 @@ class Agreement {
   const std::optional<Decision>& decision() const { return decision_; }
   // The others have taken this rank for lost.
   bool is_excluded() const { return is_excluded_; }
-  // Too few can be reached to decide; may change when a loss becomes certain.
+  // Too few can be reached to decide; may change when more is known of a loss.
   bool lacks_quorum() const { return !has_quorum(); }
   bool is_lost(Rank rank) const { return peers_[rank].is_lost; }
   // One of those whose word is waited for.
@@ -103,7 +110,7 @@ class Agreement {
  private:
   struct Peer {
     bool is_lost = false;
-    bool is_certain = false;  // Of its loss.
+    Loss loss = Loss::unsure;
     std::optional<AgreementMessage> state;
     bool has_accepted = false;
   };

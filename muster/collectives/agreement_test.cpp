@@ -69,7 +69,7 @@ class Group {
   void part(Rank one, Rank other) {
     for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
       queues_[{from, to}].clear();
-      hear({to, from}, false);
+      hear({to, from}, Loss::unsure);
     }
   }
 
@@ -84,9 +84,9 @@ class Group {
     }
     return found;
   }
-  void hear(std::pair<Rank, Rank> news, bool is_certain = true) {
+  void hear(std::pair<Rank, Rank> news, Loss loss = Loss::dead) {
     std::erase(unheard_, news);
-    members_[news.first].lose(news.second, is_certain);
+    members_[news.first].lose(news.second, loss);
     flush(news.first);
   }
 
@@ -228,7 +228,7 @@ TEST(Agreement, TwoSidesOfACutNeverDecideBoth) {
     }
     for (Rank one = 0; one < ranks; ++one) {
       for (Rank other = 0; other < ranks; ++other) {
-        if (side[one] != side[other]) members[one].lose(other, false);
+        if (side[one] != side[other]) members[one].lose(other, Loss::unsure);
       }
     }
     for (bool is_busy = true; is_busy;) {
@@ -246,6 +246,33 @@ TEST(Agreement, TwoSidesOfACutNeverDecideBoth) {
     }
     EXPECT_TRUE(decided[0] != decided[1]) << "seed " << seed;
   }
+}
+
+// Ranks 3 and 4 of five fell silent, the others have decided without them. Two of those
+// are gone when they come back; the third lives, and stands by what it has decided.
+TEST(Agreement, TheDeadCountWhileOneWhoDecidedWithThemMayLive) {
+  Agreement late(5, 3, Position{});
+  for (const Rank rank : {0U, 1U, 2U}) late.lose(rank, Loss::unsure);
+  late.take_outgoing();
+
+  late.lose(0, Loss::dead);
+  late.lose(1, Loss::dead);
+  EXPECT_TRUE(late.lacks_quorum());
+
+  late.lose(2, Loss::dead);
+  EXPECT_FALSE(late.lacks_quorum());
+}
+
+TEST(Agreement, WhoHasLeftDoesNotCount) {
+  Agreement rest(5, 3, Position{});
+  rest.lose(2, Loss::unsure);
+  EXPECT_FALSE(rest.lacks_quorum());
+  rest.lose(4, Loss::dead);
+  rest.lose(0, Loss::unsure);
+  EXPECT_TRUE(rest.lacks_quorum());
+
+  rest.lose(0, Loss::left);
+  EXPECT_FALSE(rest.lacks_quorum());
 }
 
 // A link between two has broken, and both are alive.

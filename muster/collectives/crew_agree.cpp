@@ -60,7 +60,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
       return not_agreed(is_over ? msg::internal::Waited::cancelled
                                 : msg::internal::Waited::timeout);
     }
-    // A loss on another host never becomes certain: to wait for that is in vain.
+    // Of a loss on another host no more is ever known: to wait for that is in vain.
     if (!agreement_->lacks_quorum()) few_since.reset();
     if (agreement_->lacks_quorum() && !few_since) few_since = loop_.now();
     if (few_since && loop_.now() - *few_since >= bound_on_silence()) {
@@ -136,9 +136,9 @@ void Crew::feed_losses() {
     const Seat* const seat = seats_[rank].get();
     if (seat == nullptr) continue;
     if (has_left(rank)) {
-      agreement_->lose(rank, true);
+      agreement_->lose(rank, Loss::left);
     } else if (seat->lost) {
-      agreement_->lose(rank, seat->is_surely_lost());
+      agreement_->lose(rank, seat->loss());
     }
   }
 }

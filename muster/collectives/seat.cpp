@@ -47,8 +47,9 @@ Seat::Seat(Fabric& fabric, Id of, std::string called)
 
 Seat::~Seat() = default;
 
-bool Seat::is_surely_lost() const {
-  return lost && (has_left || (hello && has_ended(hello->process)));
+Loss Seat::loss() const {
+  if (has_left) return Loss::left;
+  return hello && has_ended(hello->process) ? Loss::dead : Loss::unsure;
 }
 
 Status Seat::send(const Note& note, wire::Parts parts) {

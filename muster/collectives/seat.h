@@ -15,6 +15,7 @@
 #include "muster/arena/segment.h"
 #include "muster/base/buffer.h"
 #include "muster/base/id.h"
+#include "muster/collectives/agreement.h"
 #include "muster/collectives/note.h"
 #include "muster/collectives/whereabouts.h"
 #include "muster/loop/timers.h"
@@ -64,8 +65,8 @@ class Seat final : public net::LinkSink {
   std::set<std::uint32_t> introduced;  // Segments of ours that it knows.
 
   bool is_here() const { return link != nullptr && hello.has_value() && !lost; }
-  // The loss cannot be a mistake: it said so, or its process is no more.
-  bool is_surely_lost() const;
+  // What is known of it, once it is lost.
+  Loss loss() const;
   // Sends, or says why not. Numbers may find the link's queue full: then room_came() follows.
   // All else is said by nobody again, and waits here.
   Status send(const Note& note, wire::Parts parts = {});

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <list>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -106,6 +107,9 @@ MUSTER_ROLE(fortress) {
     });
     for (const net::Address& address : *actual) parent.pipe.write_line(address.to_string());
   }
+  // As a member that serves does; the keeper alone would sleep between any two exchanges.
+  std::atomic<bool> is_over = false;
+  std::thread server([&] { loop->wait_until([&] { return is_over.load(); }, kForever); });
   while (parent.pipe.read_line(seconds(600))) {
     std::ostringstream line;
     const loop::Turn turn(*loop);
@@ -113,6 +117,9 @@ MUSTER_ROLE(fortress) {
          << ' ' << (ends.empty() ? "" : ends.back());
     parent.pipe.write_line(line.str());
   }
+  is_over = true;
+  loop->post([] {});
+  server.join();
   const loop::Turn turn(*loop);
   echoes.clear();
   endpoint.reset();

@@ -66,6 +66,7 @@ void Node::connect(const std::string& address) {
 
 void Node::wait_until_up() { must(conversation_->wait_until_up()); }
 
+void Node::send_copy(std::span<const std::byte> body) { must(conversation_->send_copy(body)); }
 void Node::send(Buffer body) { must(conversation_->send(std::move(body))); }
 
 Buffer Node::receive() { return must(conversation_->receive()); }

@@ -1,11 +1,10 @@
 // One end of a link with all that it needs, made in a line. What fails ends the program.
 #pragma once
 
-#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 
-#include "muster/base/buffer_pool.h"
 #include "muster/net/conversation.h"
 
 namespace muster::bench::ours {
@@ -39,10 +38,9 @@ class Node {
   // Copies `message` and sends it.
   template <class T>
   void send_copy(const T& message) {
-    WritableBuffer body = pool_.take(sizeof message);
-    std::memcpy(body.data(), &message, sizeof message);
-    send(std::move(body).freeze());
+    send_copy(std::as_bytes(std::span(&message, 1)));
   }
+  void send_copy(std::span<const std::byte> body);
   void send(Buffer body);
   Buffer receive();
   WritableBuffer allocate(std::size_t size);
@@ -54,7 +52,6 @@ class Node {
   std::unique_ptr<net::Driver> driver_;
   std::unique_ptr<net::Endpoint> endpoint_;
   std::unique_ptr<net::Conversation> conversation_;
-  BufferPool pool_;
 };
 
 }  // namespace muster::bench::ours

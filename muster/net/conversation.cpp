@@ -52,18 +52,26 @@ Status Conversation::send(Buffer body, TimePoint deadline) {
   wire::Frame frame;
   frame.head.resize(kLinkHead);
   frame.parts.push_back(std::move(body));
+  return send_when_possible([&] { return link_->send(frame); }, deadline);
+}
+
+Status Conversation::send_copy(std::span<const std::byte> body, TimePoint deadline) {
+  return send_when_possible([&] { return link_->send_copy(body); }, deadline);
+}
+
+template <class Send>
+inline Status Conversation::send_when_possible(const Send& send, TimePoint deadline) {
+  const auto try_to_send = [&]() -> Status {
+    const loop::Turn turn(loop_);
+    if (link_ == nullptr || end_) return ended();
+    if (link_->queued() >= kMostQueued) return Error(Code::overloaded, "enough waits in the link");
+    return send();
+  };
   for (;;) {
-    Status sent = try_send(frame);
+    Status sent = try_to_send();
     if (sent || sent.error().code() != Code::overloaded) return sent;
     MUSTER_TRY_OK(wait_for_room(deadline));
   }
-}
-
-inline Status Conversation::try_send(wire::Frame& frame) {
-  const loop::Turn turn(loop_);
-  if (link_ == nullptr || end_) return ended();
-  if (link_->queued() >= kMostQueued) return Error(Code::overloaded, "enough waits in the link");
-  return link_->send(frame);
 }
 
 Status Conversation::wait_for_room(TimePoint deadline) {

@@ -39,6 +39,8 @@ class Conversation final : private LinkSink {
 
   // Waits while the link has no room. Code::timeout: it was not sent.
   Status send(Buffer body, TimePoint deadline = kForever);
+  // The same for a copy of `body`. Costs less, if it is small.
+  Status send_copy(std::span<const std::byte> body, TimePoint deadline = kForever);
   // The body of the next message; one without parts has an empty one, of one
   // with several only the first is given.
   Result<Buffer> receive(TimePoint deadline = kForever);
@@ -61,7 +63,8 @@ class Conversation final : private LinkSink {
     std::unique_ptr<Link> link;
   };
 
-  Status try_send(wire::Frame& frame);
+  template <class Send>
+  Status send_when_possible(const Send& send, TimePoint deadline);
   Status wait_for_room(TimePoint deadline);
   bool take_arrived();
   Error ended() const;

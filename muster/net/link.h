@@ -119,6 +119,9 @@ class Link final : private Sink, private loop::Flusher {
   // Code::overloaded, the queue is full, and on_room() follows; invalid, above
   // what the peer takes; unavailable, the link is down for good.
   Status send(wire::Frame& frame, Lane lane = {});
+  // The same for a head of kLinkHead bytes and one part, which is copied: where it can
+  // leave at once, straight to where it leaves from.
+  Status send_copy(std::span<const std::byte> part, Lane lane = {});
 
   // A message, or several, that cost so much no longer wait at the user's.
   void done(std::size_t cost);
@@ -216,6 +219,7 @@ class Link final : private Sink, private loop::Flusher {
   }
   Status transmit(const LinkHead& head, wire::Frame& frame);
   Status transmit_inline(LinkHead head, wire::Frame& frame);
+  Result<bool> send_at_once(wire::Frame& frame, Lane lane);
   Status queue(wire::Frame& frame, Lane lane);
   void count_sent(std::uint64_t bytes, std::uint32_t cost) {
     send_window_.take(cost);
@@ -257,9 +261,10 @@ class Link final : private Sink, private loop::Flusher {
   bool has_room_ = true;        // The connection takes frames,
   bool has_chunk_room_ = true;  // and large ones.
   bool is_pumping_ = false;
-  bool wants_room_ = false;        // A small message was refused: on_room() is owed.
-  bool wants_large_room_ = false;  // A large one was.
-  bool is_closing_ = false;        // The user has called close().
+  bool wants_room_ = false;          // A small message was refused: on_room() is owed.
+  bool wants_large_room_ = false;    // A large one was.
+  bool copies_small_parts_ = false;  // The connection does.
+  bool is_closing_ = false;          // The user has called close().
   bool was_ever_up_ = false;
   bool is_bye_said_ = false;
   bool is_bye_heard_ = false;

@@ -52,23 +52,43 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
   return sent;
 }
 
-Status Link::send(wire::Frame& frame, Lane lane) {
-  if (state_ != State::up || !has_room_ || !lanes_.empty()) return queue(frame, lane);
-  if (!is_sound(frame, lane)) return queue(frame, lane);
+// False if it must be queued: then nothing has happened.
+[[gnu::always_inline]] inline Result<bool> Link::send_at_once(wire::Frame& frame, Lane lane) {
+  if (state_ != State::up || !has_room_ || !lanes_.empty()) return false;
+  if (!is_sound(frame, lane)) return false;
   const Passage passage = look_at(frame);
-  if (passage.total > peer_.max_body || is_large(passage)) return queue(frame, lane);
+  if (passage.total > peer_.max_body || is_large(passage)) return false;
   const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
-  if (!send_window_.fits(cost)) return queue(frame, lane);
+  if (!send_window_.fits(cost)) return false;
 
   LinkHead head = head_for(Kind::message, lane);
   head.aux = cost;
   Status sent = transmit_inline(head, frame);
   if (sent) {
     count_sent(passage.total, cost);
-    return sent;
+    return true;
   }
-  if (sent.error().code() == Code::overloaded || will_retry()) return queue(frame, lane);
-  return sent;
+  if (sent.error().code() == Code::overloaded || will_retry()) return false;
+  return std::move(sent).error();
+}
+
+Status Link::send(wire::Frame& frame, Lane lane) {
+  MUSTER_TRY(const bool is_sent, send_at_once(frame, lane));
+  return is_sent ? ok() : queue(frame, lane);
+}
+
+Status Link::send_copy(std::span<const std::byte> part, Lane lane) {
+  wire::Frame frame;
+  frame.head.resize(kLinkHead);
+  if (copies_small_parts_ && part.size() < kReferenceFrom) {
+    // Not to be kept, and nobody keeps it: what is not sent at once is copied first.
+    frame.parts.push_back(Buffer(part, nullptr));
+    MUSTER_TRY(const bool is_sent, send_at_once(frame, lane));
+    if (is_sent) return ok();
+    frame.parts.clear();
+  }
+  frame.parts.push_back(Buffer::copy_of(part));
+  return send(frame, lane);
 }
 
 Status Link::transmit(const LinkHead& head, wire::Frame& frame) {

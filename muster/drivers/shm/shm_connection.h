@@ -37,6 +37,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   Status send(wire::Frame& frame) override;
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer& part) const override;
+  bool copies_small_parts() const override { return true; }
   std::size_t max_body() const override;
   void close() override;
   net::Peer peer() const override;

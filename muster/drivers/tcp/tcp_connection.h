@@ -39,6 +39,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   Status send(wire::Frame& frame) override;
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer&) const override { return false; }
+  bool copies_small_parts() const override { return true; }
   std::size_t max_body() const override { return max_body_; }
   void close() override;
   net::Peer peer() const override;

@@ -22,8 +22,10 @@ bool WriteQueue::push(wire::Frame& frame) {
   const std::size_t prefix = wire::prefix_size(frame.parts.size());
   const std::size_t opening = prefix + frame.head.size();
   // Everything that is copied is staged in blocks of its own if need be; only
-  // the first may be missing for want of memory, so that nothing is undone.
-  if (!reserve(opening)) return false;
+  // the first may be missing for want of memory, so that nothing is undone. A
+  // single part that is copied goes there too: its memory may not be ours to keep.
+  const bool is_copied = frame.parts.size() == 1 && frame.parts[0].size() <= kCopied;
+  if (!reserve(opening + (is_copied ? frame.parts[0].size() : 0))) return false;
   std::byte* const at = stage(opening);
   wire::write_prefix(frame, {at, prefix});
   frame.head.copy_to(at + prefix);

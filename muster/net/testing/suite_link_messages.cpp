@@ -1,6 +1,7 @@
 // Messages on a link: sizes, order, overtaking, a full queue.
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include <sys/mman.h>
@@ -62,6 +63,39 @@ std::size_t written(std::span<const std::byte> memory) {
 constexpr std::size_t kAhead = std::size_t{10} << 20;
 
 }  // namespace
+
+// Before the link is up, at once, gathered with others, and while it waits for credit.
+TEST_P(LinkSuite, WhatWasSentAsACopyMayBeOverwrittenAtOnce) {
+  constexpr std::size_t kCount = 3000;
+  constexpr std::array<std::size_t, 8> kSizes = {64, 0, 1, 100, 64, 2047, 2048, 5000};
+  Party far(rig->far());
+  Party near(rig->near());
+  const Address address = far.listen(rig->address(), [](LinkEnd& one) { one.is_holding = true; });
+  LinkEnd& end = near.connect(address);
+  std::array<std::byte, 5000> memory{};
+  const auto send = [&](std::size_t index) {
+    const std::span<std::byte> part = std::span(memory).first(kSizes[index % kSizes.size()]);
+    fill(part, index);
+    const loop::Turn turn(end.loop());
+    ASSERT_TRUE(end.link->send_copy(part));
+    std::ranges::fill(part, std::byte{0xEE});
+  };
+
+  for (std::size_t i = 0; i < 10; ++i) send(i);
+  ASSERT_TRUE(run_until([&] { return end.is_up() && far.count() == 1; }));
+  for (std::size_t i = 10; i < kCount; ++i) send(i);
+  EXPECT_GT(end.counters().messages_queued, 0U);
+  ASSERT_TRUE(run_until([&] {
+    far.end().release();
+    return far.end().message_count() == kCount;
+  }));
+
+  const std::vector<wire::Frame> messages = far.end().take_messages();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(messages[i].parts[0].size(), kSizes[i % kSizes.size()]) << i;
+    ASSERT_TRUE(matches(messages[i].parts[0].bytes(), i)) << i;
+  }
+}
 
 TEST_P(LinkSuite, MessagesOfEverySizeArriveWholeAndInOrder) {
   Party far(rig->far());

@@ -89,7 +89,9 @@ bool Loop::is_held_outside() const {
   return held == this;
 }
 
-void Loop::check_held() const { MUSTER_CHECK(is_held(), "the caller holds the loop's baton"); }
+void Loop::check_held_outside() const {
+  MUSTER_CHECK(is_held(), "the caller holds the loop's baton");
+}
 
 inline void Loop::settle() {
   inbox_.drain([](auto& task) { task(); });

@@ -102,7 +102,10 @@ class Loop {
 
   // Any thread. True if the calling thread holds the baton.
   bool is_held() const { return held_ == this || (held_ != nullptr && is_held_outside()); }
-  void check_held() const;
+  void check_held() const {
+    if (held_ != this) [[unlikely]]
+      check_held_outside();
+  }
 
  private:
   friend class Turn;
@@ -128,6 +131,7 @@ class Loop {
     held_ = this;
   }
   bool is_held_outside() const;
+  void check_held_outside() const;
   void settle();
   void settle_waiters();
   void rearm_for_sleepers();

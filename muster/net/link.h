@@ -219,7 +219,8 @@ class Link final : private Sink, private loop::Flusher {
   }
   Status transmit(const LinkHead& head, wire::Frame& frame);
   Status transmit_inline(LinkHead head, wire::Frame& frame);
-  Result<bool> send_at_once(wire::Frame& frame, Lane lane);
+  bool may_send_at_once() const { return state_ == State::up && has_room_ && lanes_.empty(); }
+  Status send_at_once(wire::Frame& frame, Lane lane, const Passage& passage, bool& must_wait);
   Status queue(wire::Frame& frame, Lane lane);
   void count_sent(std::uint64_t bytes, std::uint32_t cost) {
     send_window_.take(cost);

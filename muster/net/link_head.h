@@ -60,7 +60,7 @@ static_assert(sizeof(LinkHead) == kLinkHead);
 // Puts `link` into the first kLinkHead bytes of `head`, which has them. In two
 // halves: the processor waits for what is written in small pieces and then read in
 // one, as the copy that follows does.
-inline void write_link_head(const LinkHead& link, wire::Head& head) {
+[[gnu::always_inline]] inline void write_link_head(const LinkHead& link, wire::Head& head) {
   using Half = std::uint64_t __attribute__((vector_size(16)));
   // Added, not or-ed: a known kind would be or-ed into one byte of a register, and
   // the processor waits for that one as well.

@@ -52,43 +52,45 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
   return sent;
 }
 
-// False if it must be queued: then nothing has happened.
-[[gnu::always_inline]] inline Result<bool> Link::send_at_once(wire::Frame& frame, Lane lane) {
-  if (state_ != State::up || !has_room_ || !lanes_.empty()) return false;
-  if (!is_sound(frame, lane)) return false;
-  const Passage passage = look_at(frame);
-  if (passage.total > peer_.max_body || is_large(passage)) return false;
+// Of a message that is sound, while nothing waits. `must_wait`: it has to be queued, and
+// nothing has happened.
+[[gnu::always_inline]] inline Status Link::send_at_once(wire::Frame& frame, Lane lane,
+                                                        const Passage& passage, bool& must_wait) {
   const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
-  if (!send_window_.fits(cost)) return false;
-
+  must_wait = passage.total > peer_.max_body || is_large(passage) || !send_window_.fits(cost);
+  if (must_wait) return ok();
   LinkHead head = head_for(Kind::message, lane);
   head.aux = cost;
   Status sent = transmit_inline(head, frame);
   if (sent) {
     count_sent(passage.total, cost);
-    return true;
+  } else if (sent.error().code() == Code::overloaded || will_retry()) {
+    must_wait = true;
   }
-  if (sent.error().code() == Code::overloaded || will_retry()) return false;
-  return std::move(sent).error();
+  return sent;
 }
 
 Status Link::send(wire::Frame& frame, Lane lane) {
-  MUSTER_TRY(const bool is_sent, send_at_once(frame, lane));
-  return is_sent ? ok() : queue(frame, lane);
+  if (!may_send_at_once() || !is_sound(frame, lane)) return queue(frame, lane);
+  bool must_wait = false;
+  Status sent = send_at_once(frame, lane, look_at(frame), must_wait);
+  return must_wait ? queue(frame, lane) : sent;
 }
 
 Status Link::send_copy(std::span<const std::byte> part, Lane lane) {
   wire::Frame frame;
   frame.head.resize(kLinkHead);
-  if (copies_small_parts_ && part.size() < kReferenceFrom) {
+  if (copies_small_parts_ && may_send_at_once() && part.size() < kReferenceFrom &&
+      lane.priority < kPriorities) {
     // Not to be kept, and nobody keeps it: what is not sent at once is copied first.
     frame.parts.push_back(Buffer(part, nullptr));
-    MUSTER_TRY(const bool is_sent, send_at_once(frame, lane));
-    if (is_sent) return ok();
+    bool must_wait = false;
+    Status sent = send_at_once(frame, lane, {part.size(), part.size()}, must_wait);
+    if (!must_wait) return sent;
     frame.parts.clear();
   }
   frame.parts.push_back(Buffer::copy_of(part));
-  return send(frame, lane);
+  return queue(frame, lane);
 }
 
 Status Link::transmit(const LinkHead& head, wire::Frame& frame) {

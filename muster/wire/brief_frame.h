@@ -66,7 +66,8 @@ std::uint64_t write_changed_words(const std::byte* head, std::byte* before, std:
 // Writes `frame`, which has one part, to `out`, after a frame with the head `before`,
 // which becomes this one's. How many bytes it took, never more than in full; 0 if it
 // cannot be told by what differs: then nothing has happened.
-inline std::size_t write_brief_frame(const Frame& frame, Head& before, std::byte* out) {
+[[gnu::always_inline]] inline std::size_t write_brief_frame(const Frame& frame, Head& before,
+                                                            std::byte* out) {
   const std::size_t head_size = frame.head.size();
   if (head_size != before.size() || head_size % kHeadWord != 0 || head_size == 0) return 0;
   const Buffer& part = frame.parts[0];

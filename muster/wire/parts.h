@@ -32,7 +32,7 @@ class Parts {
     }
     return *this;
   }
-  ~Parts() {
+  [[gnu::always_inline]] ~Parts() {
     if (count_ > 0 || !is_inline()) drop();
   }
 

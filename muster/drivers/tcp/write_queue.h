@@ -35,7 +35,7 @@ class WriteQueue {
 
   // The same for one that takes `size` bytes (wire::small_frame_size), if there is room for
   // it beside what was staged last; as a brief one where that can be.
-  bool push_beside(wire::Frame& frame, std::size_t size) {
+  [[gnu::always_inline]] bool push_beside(wire::Frame& frame, std::size_t size) {
     if (first_ == runs_.size() || block_.size() - used_ < size) return false;
     std::byte* const at = block_.data() + used_;
     Run& last = runs_.back();

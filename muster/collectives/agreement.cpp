@@ -162,6 +162,7 @@ Decision Agreement::choose() const {
     made.all_completed = std::min(made.all_completed, at.completed);
     made.any_completed = std::max(made.any_completed, at.completed);
     made.all_prepared = std::min(made.all_prepared, at.prepared);
+    made.is_shrink = made.is_shrink || at.shrinks;
   }
   return made;
 }

@@ -39,6 +39,7 @@ enum class Loss : std::uint8_t {
 struct Position {
   std::uint64_t completed = 0;  // Returned to the caller.
   std::uint64_t prepared = 0;   // Has the result, but may not be sure that all have. Elastic.
+  bool shrinks = false;         // Its caller goes on with another communicator.
   bool is_unsure() const { return prepared > completed; }
   friend bool operator==(const Position&, const Position&) = default;
 };
@@ -49,6 +50,7 @@ struct Decision {
   std::uint64_t all_completed = 0;  // The least.
   std::uint64_t any_completed = 0;  // The most.
   std::uint64_t all_prepared = 0;   // The least.
+  bool is_shrink = false;           // One shrinks: so have all to.
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 

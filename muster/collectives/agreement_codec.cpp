@@ -8,6 +8,10 @@
 namespace muster::collectives {
 namespace {
 
+// Beside the kind, and beside that there is a decision.
+constexpr std::uint64_t kShrinks = 1U << 8;
+constexpr std::uint64_t kIsShrink = 1U << 1;
+
 class Writer {
  public:
   void put(std::uint64_t number) {
@@ -76,14 +80,16 @@ class Reader {
 
 std::vector<std::byte> encode(const AgreementMessage& message) {
   Writer writer;
-  writer.put(static_cast<std::uint64_t>(message.kind));
+  writer.put(static_cast<std::uint64_t>(message.kind) | (message.position.shrinks ? kShrinks : 0));
   writer.put(message.ballot);
   writer.put(message.position.completed);
   writer.put(message.position.prepared);
   writer.put(message.accepted);
   writer.put(message.lost);
-  writer.put(message.decision ? 1U : 0U);
-  if (message.decision) {
+  if (!message.decision) {
+    writer.put(0);
+  } else {
+    writer.put(1 | (message.decision->is_shrink ? kIsShrink : 0));
     writer.put(message.decision->survivors);
     writer.put(message.decision->all_completed);
     writer.put(message.decision->any_completed);
@@ -95,15 +101,19 @@ std::vector<std::byte> encode(const AgreementMessage& message) {
 Result<AgreementMessage> decode_agreement(std::span<const std::byte> bytes, Rank ranks) {
   Reader reader(bytes, ranks);
   AgreementMessage message;
-  const std::uint64_t kind = reader.number();
+  const std::uint64_t first = reader.number();
+  const std::uint64_t kind = first & ~kShrinks;
+  message.position.shrinks = (first & kShrinks) != 0;
   message.kind = static_cast<AgreementMessage::Kind>(kind);
   message.ballot = reader.ballot();
   message.position.completed = reader.number();
   message.position.prepared = reader.number();
   message.accepted = reader.ballot();
   message.lost = reader.ranks();
-  if (reader.number() == 1) {
+  const std::uint64_t has_decision = reader.number();
+  if ((has_decision & ~kIsShrink) == 1) {
     Decision decision;
+    decision.is_shrink = (has_decision & kIsShrink) != 0;
     decision.survivors = reader.ranks();
     decision.all_completed = reader.number();
     decision.any_completed = reader.number();

@@ -159,6 +159,18 @@ TEST(Agreement, AllWhoAreLeftDecideOnThemselvesAndHowFarTheyCame) {
   EXPECT_EQ(group.decision(0), expected);
 }
 
+TEST(Agreement, AllKnowThatOneOfThemShrinks) {
+  for (Rank who = 0; who < 4; ++who) {
+    std::vector<Position> at = positions(4);
+    at[who].shrinks = true;
+    Group group(at);
+    group.kill(1, 0);
+    settle(group, [](std::size_t) { return 0; }, [](int) {});
+    expect_all_decided(group);
+    EXPECT_EQ(group.decision(3)->is_shrink, who != 1) << who;
+  }
+}
+
 TEST(Agreement, OneRankDecidesAlone) {
   const Agreement alone(1, 0, {5, 5});
   ASSERT_TRUE(alone.decision());

@@ -217,10 +217,12 @@ class Communicator {
   // communicator that has lost a member. Without a loss it is a dup() that also
   // works after a mismatch or a deadline. Code::unavailable if this rank was
   // itself taken for lost, or most members cannot be reached. Once it has given
-  // one, Code::invalid.
+  // one, Code::invalid. Elastic: when one calls it, the others' calls fail with
+  // Code::unavailable until they do.
   Result<std::unique_ptr<Communicator>> shrink(const msg::Wait& wait = {});
   // Of a communicator that shrink() gave: the last operation of the old one
-  // that all its survivors completed.
+  // that all its survivors completed. Elastic: also if this rank gave it up; its
+  // result is in the memory that it was called with.
   std::uint64_t completed_before() const;
   // Of a communicator that shrink() gave: does the operation that was
   // interrupted on this rank again, over the survivors, with the memory it was

@@ -76,8 +76,12 @@ class CommunicatorCore {
   }
   // Inside only. Elastic: does `work`, which is an operation over the crew of the moment, again as
   // long as somebody is lost meanwhile. All who are left have then done it over the same crew,
-  // which stays until the next call, or none has.
-  Status do_together(const std::function<Status()>& work);
+  // which stays until the next call, or none has. Who gives up while it recovers does not know
+  // which, and nothing works any more until it shrinks; unless the others hear of it, and
+  // `may_be_tried_again`.
+  Status do_together(const std::function<Status()>& work, bool may_be_tried_again = false);
+  // Inside only. What all agree upon who go on with another communicator.
+  Result<Decision> agree_to_shrink(const msg::Wait& wait);
   // Inside only. How far it has come, as agreements count it.
   Position position() const {
     const std::uint64_t at = manners_.elastic ? settled_ : completed();
@@ -134,11 +138,12 @@ class CommunicatorCore {
   Result<Outcome> do_elastic(const Call& call);
   // Elastic (elastic.cpp).
   Status carry_out_over_those_left(const Call& call);
-  Status elastic_rounds(const std::function<Status()>& work);
+  Status elastic_rounds(const std::function<Status()>& work, bool may_be_tried_again);
   Status elastic_round(const std::function<Status()>& work, bool& is_prepared);
   Status recover(bool is_prepared, bool& is_committed);
   bool may_recover(const Error& why) const;
-  Status follow_decision();
+  Status follow_decision(const msg::Wait& wait = {});
+  Result<Decision> agree_with_those_who_went_on(const msg::Wait& wait);
   void count_settled();
   Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);
   Result<std::shared_ptr<Crew>> finish_crew(std::shared_ptr<Crew> crew, const Status& ready);
@@ -166,6 +171,7 @@ class CommunicatorCore {
   std::optional<Decision> decided_;  // Elastic: agreed upon, and yet to be followed.
   bool is_recoverable_ = true;
   bool has_unsure_ = false;      // Elastic: a result that was had and given up.
+  bool has_given_up_ = false;    // Elastic: an operation that others may complete.
   std::uint64_t settled_ = 0;    // Elastic: elastic operations that have ended well.
   std::vector<Error> refused_;   // Elastic: why calls after them could not be made.
   Where before_{};               // Of the shrunken: where the interrupted call was made,

@@ -12,6 +12,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/id.h"
 #include "muster/collectives/plan.h"
+#include "muster/collectives/whereabouts.h"
 #include "muster/msg/registry.h"
 #include "muster/net/driver.h"
 #include "muster/net/token_source.h"
@@ -71,6 +72,9 @@ struct CommunicatorOptions {
   // This member's, unlike any other that ever was. None: one is made. Set it where a run
   // under virtual time is to be the same again.
   Id id = {};
+  // Which process it is that others watch to know whether this member has ended. None: this one.
+  // Set it where many members under virtual time are to end one by one.
+  Process process = {};
 };
 
 }  // namespace muster::collectives

@@ -28,6 +28,7 @@
 #include "muster/collectives/desk.h"
 #include "muster/collectives/fabric.h"
 #include "muster/collectives/plans.h"
+#include "muster/loop/timers.h"
 #include "muster/msg/proxy_wait.h"
 #include "muster/msg/wait.h"
 
@@ -295,6 +296,8 @@ class Crew {
   void take_agreement(Rank from, const wire::Frame& frame);
   void take_early();
   void feed_losses();
+  bool may_learn_of_an_end() const;
+  void ask_again_while_few();
   void send_agreement();
 
   // Messages (crew_messages.cpp).
@@ -372,6 +375,8 @@ class Crew {
   std::uint32_t current_history_ = 0;
   std::unique_ptr<Agreement> agreement_;
   std::vector<std::pair<Rank, AgreementMessage>> early_;
+  loop::Timer ask_again_;  // Whether those who are lost have ended; while they are the most.
+  Duration ask_after_{};
 };
 
 // "attempt: ranks 2, 5 did not come"; or that `peer` did not go on.

@@ -1,5 +1,6 @@
 // How the survivors of a crew agree: an Agreement, fed by links.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -11,8 +12,9 @@ namespace muster::collectives::internal {
 namespace {
 
 constexpr std::size_t kMostEarlyMessages = 4096;
-// How often it is asked anew whether a lost process has ended.
+// How often it is asked anew whether a lost process has ended: at first, and after a while.
 constexpr Duration kAskAgain = std::chrono::milliseconds(5);
+constexpr Duration kAskRarely = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -140,6 +142,27 @@ void Crew::feed_losses() {
     } else if (seat->lost) {
       agreement_->lose(rank, seat->loss());
     }
+  }
+  ask_again_while_few();
+}
+
+// One of this host, whose links break before it has ended.
+bool Crew::may_learn_of_an_end() const {
+  return std::ranges::any_of(seats_, [&](const auto& seat) {
+    return seat != nullptr && seat->lost && seat->hello &&
+           seat->hello->process.is_same_host(fabric_->process()) && seat->loss() == Loss::unsure;
+  });
+}
+
+// Also in no call: others may wait for this rank to lead.
+void Crew::ask_again_while_few() {
+  const bool is_over = agreement_->decision() || agreement_->is_excluded() || is_cancelled_;
+  if (is_over || !agreement_->lacks_quorum() || !may_learn_of_an_end()) {
+    loop_.stop(ask_again_);
+    ask_after_ = {};
+  } else if (!ask_again_.is_armed()) {
+    ask_after_ = std::clamp(2 * ask_after_, kAskAgain, kAskRarely);
+    loop_.start(ask_again_, loop_.now() + ask_after_);
   }
 }
 

@@ -30,11 +30,16 @@ Crew::Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, R
       manners_(manners),
       peers_(std::make_unique<Peer[]>(seats_.size())),
       hosts_(seats_.size()),
-      pids_(seats_.size()) {}
+      pids_(seats_.size()),
+      ask_again_([this] {
+        feed_losses();
+        send_agreement();
+      }) {}
 
 Crew::~Crew() {
   const loop::Turn turn(loop_);
   fabric_->strike_off(*this);
+  loop_.stop(ask_again_);
   if (desk_ != nullptr) leave_memory_to_readers();
   for (const auto& seat : seats_) {
     if (seat != nullptr) seat->readies.erase(context_);

@@ -41,6 +41,8 @@ void Crew::lose(Seat& seat) {
     stream->out.clear();
   }
   if (agreement_ != nullptr) {
+    loop_.stop(ask_again_);  // This one may end soon.
+    ask_after_ = {};
     feed_losses();
     send_agreement();
   }

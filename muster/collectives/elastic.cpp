@@ -16,6 +16,11 @@
 namespace muster::collectives::internal {
 namespace {
 
+Error given_up() {
+  return {Code::unavailable,
+          "an operation was given up on this rank that others may complete; shrink() to go on"};
+}
+
 bool has_lost_a_rank(const Crew& crew) {
   const std::optional<Error> trouble = crew.trouble();
   return trouble && trouble->code() == Code::unavailable;
@@ -36,15 +41,17 @@ Result<Outcome> CommunicatorCore::do_elastic(const Call& call) {
                  .contributors = std::make_shared<const std::vector<Rank>>(round_)};
 }
 
-Status CommunicatorCore::do_together(const std::function<Status()>& work) {
+Status CommunicatorCore::do_together(const std::function<Status()>& work, bool may_be_tried_again) {
+  if (has_given_up_) return given_up();
   crew_->enter_call();
-  Status done = elastic_rounds(work);
+  Status done = elastic_rounds(work, may_be_tried_again);
   crew_->leave_call(position());
   return done;
 }
 
 Status CommunicatorCore::catch_up() {
   if (!manners_.elastic) return ok();
+  if (has_given_up_) return given_up();
   // Others may have recovered from a loss while this rank was in no call.
   if (!decided_ && !has_lost_a_rank(*crew_)) return ok();
   crew_->enter_call();
@@ -60,7 +67,8 @@ bool CommunicatorCore::may_recover(const Error& why) const {
          has_lost_a_rank(*crew_);
 }
 
-Status CommunicatorCore::elastic_rounds(const std::function<Status()>& work) {
+Status CommunicatorCore::elastic_rounds(const std::function<Status()>& work,
+                                        bool may_be_tried_again) {
   for (;;) {
     if (decided_) MUSTER_TRY_OK(follow_decision());
     bool is_prepared = false;
@@ -71,7 +79,10 @@ Status CommunicatorCore::elastic_rounds(const std::function<Status()>& work) {
       return done.error();
     }
     bool is_committed = false;
-    MUSTER_TRY_OK(recover(is_prepared, is_committed));
+    if (Status recovered = recover(is_prepared, is_committed); !recovered) {
+      has_given_up_ = !may_be_tried_again;
+      return recovered;
+    }
     if (is_committed) break;
   }
   count_settled();
@@ -132,11 +143,14 @@ Status CommunicatorCore::recover(bool is_prepared, bool& is_committed) {
 }
 
 // Makes the crew that was agreed upon.
-Status CommunicatorCore::follow_decision() {
+Status CommunicatorCore::follow_decision(const msg::Wait& wait) {
+  if (decided_->is_shrink) {
+    return Error(Code::unavailable, "other ranks have begun to shrink(); do so too");
+  }
   const Decision decision = *std::exchange(decided_, std::nullopt);
   std::vector<Rank> alive;
   for (const Rank rank : decision.survivors) alive.push_back(alive_[rank]);
-  MUSTER_TRY(std::shared_ptr<Crew> crew, crew_of(decision, {}, alive));
+  MUSTER_TRY(std::shared_ptr<Crew> crew, crew_of(decision, wait, alive));
   crew->enter_call();
   {
     const loop::Turn turn(fabric_->loop());
@@ -148,6 +162,27 @@ Status CommunicatorCore::follow_decision() {
   // Others may have been in that very call when the crew ended, and make it again.
   for (const Error& why : refused_) crew_->refuse(why);
   return ok();
+}
+
+Result<Decision> CommunicatorCore::agree_to_shrink(const msg::Wait& wait) {
+  if (manners_.elastic) crew_->enter_call();
+  Result<Decision> decision = agree_with_those_who_went_on(wait);
+  if (manners_.elastic) crew_->leave_call(position());
+  return decision;
+}
+
+// Others may have agreed before, and go on with what they are: they are asked there.
+Result<Decision> CommunicatorCore::agree_with_those_who_went_on(const msg::Wait& wait) {
+  for (;;) {
+    Position at = position();
+    at.shrinks = true;
+    MUSTER_TRY(const Decision decision, crew_->agree(at, wait));
+    if (decision.is_shrink) return decision;
+    if (decision.all_prepared > settled_) count_settled();
+    has_unsure_ = false;
+    decided_ = decision;
+    MUSTER_TRY_OK(follow_decision(wait));
+  }
 }
 
 }  // namespace muster::collectives::internal

@@ -64,7 +64,7 @@ Fabric::Fabric(loop::Loop& loop, FabricOptions options)
     : loop_(loop),
       options_(std::move(options)),
       id_(options_.common.id ? options_.common.id : Id::random()),
-      process_(this_process()) {}
+      process_(options_.common.process.pid != 0 ? options_.common.process : this_process()) {}
 
 Result<std::shared_ptr<Fabric>> Fabric::open(loop::Loop& loop, FabricOptions options) {
   std::shared_ptr<Fabric> fabric(new Fabric(loop, std::move(options)));

@@ -74,7 +74,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
     };
     // Ranks of another colour are not waited for: all must know that all have the same.
     const bool is_elastic = core_->manners().elastic;
-    const Status done = is_elastic ? core_->do_together(exchange) : exchange();
+    const Status done = is_elastic ? core_->do_together(exchange, true) : exchange();
     // Others may know that all have it, and come to the part.
     const bool is_unsure = is_elastic && has_all && core_->position().is_unsure();
     if (!done && !is_unsure) return done.error();
@@ -127,9 +127,8 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(const msg::Wait& wait
     if (core_->is_shrunk) {
       return Error(Code::invalid, "shrink: it was done before; go on with what that gave");
     }
-    const Position at = core_->position();
     const msg::Wait until = core_->crew().bounded(wait);
-    const auto decision = core_->crew().agree(at, until);
+    const auto decision = core_->agree_to_shrink(until);
     if (!decision) return decision.error().during("shrink");
     MUSTER_TRY(auto crew, core_->crew_of(*decision, until));
     auto core =

@@ -73,6 +73,74 @@ TEST(Deserters, FromASplitThatAllHadAgreedOnAreNotWaitedFor) {
   }
 }
 
+using Made = std::unique_ptr<Communicator>;
+using Making = std::function<Result<Made>(Communicator&)>;
+
+// One stands still for a while, and one has no time to wait for it: it may give up what the others
+// have. Who has it uses it, and then all go on together. False if there was no such event.
+bool give_up_a_making(const Making& making, bool is_elastic, std::uint64_t when) {
+  constexpr Rank kSize = 5;
+  constexpr Rank kHasty = 2;
+  constexpr Rank kStopped = 4;
+  SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
+    be_elastic(options);
+    options.manners.elastic = is_elastic;
+    options.silence = 1min;
+    if (options.rank == kHasty) options.manners.deadline = 1s;
+  });
+  std::vector<Made> made(kSize);
+  TimePoint goes_on = kForever;
+  bool has_stopped = false;
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator& all) {
+        if (Result<Made> one = making(all)) made[rank] = *std::move(one);
+      },
+      [&](std::uint64_t event) {
+        if (event == when) {
+          has_stopped = true;
+          ranks.stop(kStopped);
+          goes_on = ranks.now() + 3s;
+        }
+        if (ranks.now() < goes_on) return;
+        ranks.let_go_on(kStopped);
+        goes_on = kForever;
+      }));
+  if (goes_on != kForever) ranks.let_go_on(kStopped);
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator&) {
+    if (made[rank] == nullptr) return;
+    std::vector<std::int32_t> one(1, 1);
+    const auto done = made[rank]->all_reduce(one, one, Reduction::sum);
+    const Rank whole = made[rank]->size();
+    EXPECT_TRUE(!done || one[0] == static_cast<std::int32_t>(
+                                       done->contributors ? done->contributors->size() : whole));
+    made[rank].reset();
+  }));
+  EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+    Result<Made> again = all.shrink();
+    for (int tries = 0; !again && tries < 10; ++tries) again = all.shrink();
+    ASSERT_TRUE(again) << again.error().describe();
+    EXPECT_EQ((*again)->size(), kSize);
+    EXPECT_TRUE((*again)->barrier());
+  }));
+  return has_stopped;
+}
+
+TEST(Deserters, ByTheirOwnDeadlineAreNotWaitedForInWhatTheOthersHave) {
+  const Making split = [](Communicator& all) {
+    return all.split(static_cast<int>(all.rank() % 2), -static_cast<int>(all.rank()));
+  };
+  const Making twin = [](Communicator& all) { return all.dup(); };
+  for (const bool is_elastic : {false, true}) {
+    for (const Making& making : {split, twin}) {
+      for (std::uint64_t when = 0;; ++when) {
+        SCOPED_TRACE(when);
+        if (!give_up_a_making(making, is_elastic, when)) break;
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
 // It was in no call when a death was agreed upon, and counts among those who are left. Its links
 // stay, as there is another communicator.
 TEST(Deserters, WhoCloseTheirEndBeforeTheyHearWhoIsLeftAreNotWaitedFor) {

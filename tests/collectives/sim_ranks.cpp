@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "muster/arena/shared_block.h"
 #include "muster/base/check.h"
 
@@ -15,10 +17,11 @@ using loop::testing::Fiber;
 constexpr std::string_view kName = "sim";
 
 // Stacks are made once: there are thousands of runs.
-Fiber& fiber_of(Rank rank) {
+Fiber& fiber_of(Rank member, std::size_t thread) {
   static std::vector<std::unique_ptr<Fiber>> fibers;
-  while (fibers.size() <= rank) fibers.push_back(std::make_unique<Fiber>());
-  return *fibers[rank];
+  const std::size_t index = 2 * std::size_t{member} + thread;
+  while (fibers.size() <= index) fibers.push_back(std::make_unique<Fiber>());
+  return *fibers[index];
 }
 
 net::testing::SimOptions options_with(std::uint64_t seed, bool keeps_transcript) {
@@ -30,7 +33,7 @@ net::testing::SimOptions options_with(std::uint64_t seed, bool keeps_transcript)
 
 }  // namespace
 
-bool SimRanks::Member::wait_until(loop::Loop& loop, const std::function<bool()>& done,
+bool SimRanks::Thread::wait_until(loop::Loop& loop, const std::function<bool()>& done,
                                   TimePoint deadline) {
   done_ = &done;
   deadline_ = deadline;
@@ -51,18 +54,30 @@ bool SimRanks::Member::wait_until(loop::Loop& loop, const std::function<bool()>&
   return done();
 }
 
-bool SimRanks::Member::may_go_on() const {
+bool SimRanks::Thread::may_go_on() const {
   if (done_ == nullptr) return true;
   const loop::Turn turn(ranks_.net_.loop());
   return (*done_)() || ranks_.now() >= deadline_;
 }
 
-bool SimRanks::Member::go_on() {
-  if (is_frozen || !may_go_on()) return false;
+bool SimRanks::Thread::go_on() {
+  if (has_ended() || !may_go_on()) return false;
   loop::virtual_thread = this;
   fiber_.resume();
   loop::virtual_thread = nullptr;
   return true;
+}
+
+SimRanks::Member::Member(SimRanks& ranks, Rank index, Rank of)
+    : rank(of),
+      first(ranks, fiber_of(index, 0)),
+      second(ranks, fiber_of(index, 1)),
+      thaw([&ranks, index] { ranks.let_go_on(index); }) {}
+
+bool SimRanks::Member::go_on() {
+  if (is_frozen) return false;
+  const bool has_moved = first.go_on();
+  return second.go_on() || has_moved;
 }
 
 Result<WritableBuffer> SimRanks::Memory::allocate(std::string_view host, std::size_t size) {
@@ -90,20 +105,25 @@ SimRanks::SimRanks(Rank size, std::uint64_t seed, const Tweak& tweak, bool keeps
   join_all(tweak);
 }
 
-void SimRanks::add_member() {
-  auto member = std::make_unique<Member>(*this, size(), fiber_of(size()));
+void SimRanks::add_member(std::optional<Rank> rank) {
+  auto member = std::make_unique<Member>(*this, size(), rank.value_or(size()));
   member->host = "host_" + std::to_string(size());
   member->driver = net_.driver(member->host);
   members_.push_back(std::move(member));
 }
 
-void SimRanks::add_newcomer(std::function<void()> work) {
-  add_member();
+void SimRanks::add_newcomer(std::function<void()> work, std::optional<Rank> rank) {
+  add_member(rank);
   members_.back()->own_work = std::move(work);
 }
 
 Result<std::unique_ptr<Communicator>> SimRanks::join(const msg::Wait& wait) {
-  return Communicator::join(net_.loop(), options(size() - 1, {}), wait);
+  return join(size() - 1, wait);
+}
+
+Result<std::unique_ptr<Communicator>> SimRanks::join(Rank newcomer, const msg::Wait& wait,
+                                                     const Tweak& tweak) {
+  return Communicator::join(net_.loop(), options(newcomer, tweak), wait);
 }
 
 // As it waits for those who may read its memory yet.
@@ -123,17 +143,17 @@ SimRanks::~SimRanks() {
   }
 }
 
-CommunicatorOptions SimRanks::options(Rank rank, const Tweak& tweak) {
+CommunicatorOptions SimRanks::options(Rank member, const Tweak& tweak) {
   CommunicatorOptions options;
   options.name = kName;
   options.size = size();
-  options.rank = rank;
+  options.rank = members_[member]->rank;
   options.registry = &registry_;
-  options.drivers = {members_[rank]->driver.get()};
+  options.drivers = {members_[member]->driver.get()};
   options.token.assign(32, std::byte{7});
-  options.listen = {"sim://" + members_[rank]->host + "/rank"};
+  options.listen = {"sim://" + members_[member]->host + "/rank"};
   options.manners.deadline = 20s;
-  options.id = {1, rank + 1};
+  options.id = {1, member + 1};
   if (tweak) tweak(options);
   return options;
 }
@@ -150,13 +170,20 @@ void SimRanks::join_all(const Tweak& tweak) {
 }
 
 bool SimRanks::run(const Body& body, const std::function<void(std::uint64_t)>& before) {
+  return run_both(body, {}, before);
+}
+
+bool SimRanks::run_both(const Body& first, const Body& second,
+                        const std::function<void(std::uint64_t)>& before) {
   for (Rank rank = 0; rank < size(); ++rank) {
-    if (!is_alive(rank)) continue;
-    if (members_[rank]->own_work) {
-      members_[rank]->start(members_[rank]->own_work);
-    } else {
-      members_[rank]->start([this, rank, &body] { body(rank, (*this)[rank]); });
+    Member& member = *members_[rank];
+    if (!member.is_alive) continue;
+    if (member.own_work) {
+      member.start(member.own_work);
+      continue;
     }
+    member.start([this, rank, &first] { first(rank, (*this)[rank]); });
+    if (second) member.second.start([this, rank, &second] { second(rank, (*this)[rank]); });
   }
   const bool has_ended = run_all(true, before);
   // The dead are far from others by now. What they hold is given back.
@@ -191,7 +218,7 @@ void SimRanks::kill(Rank rank, bool quietly) {
   member.is_alive = false;
   if (quietly) return net_.switch_off(member.host);
   net_.crash(member.host);
-  registry_.crash(kName, member.communicator->member(rank));
+  registry_.crash(kName, fmt::format("rank_{}_{:08x}", member.rank, rank + 1));
 }
 
 void SimRanks::stop(Rank rank) {

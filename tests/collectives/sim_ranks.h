@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +49,17 @@ class SimRanks {
   // Before each event `before` is told its number. False if that takes more
   // than an hour of virtual time.
   [[nodiscard]] bool run(const Body& body, const std::function<void(std::uint64_t)>& before = {});
+  // The same with two threads for each rank.
+  [[nodiscard]] bool run_both(const Body& first, const Body& second,
+                              const std::function<void(std::uint64_t)>& before = {});
 
-  // One more host, on which nobody has joined: from now on run() calls `work` there.
-  void add_newcomer(std::function<void()> work);
-  // As the newcomer that was added.
+  // One more host, on which nobody has joined: from now on run() calls `work` there. It is member
+  // size() until then, and its rank will be the same if none is told.
+  void add_newcomer(std::function<void()> work, std::optional<Rank> rank = std::nullopt);
+  // As the newcomer that was added last, or as that one.
   Result<std::unique_ptr<Communicator>> join(const msg::Wait& wait);
+  Result<std::unique_ptr<Communicator>> join(Rank newcomer, const msg::Wait& wait,
+                                             const Tweak& tweak = {});
 
   // Its process dies: at once and with all that it had not delivered. Quietly:
   // the whole host, and nobody is told.
@@ -65,25 +72,16 @@ class SimRanks {
   void freeze(Rank rank, Duration time);
 
  private:
-  // One rank, and what it waits for.
-  class Member final : public loop::VirtualThread {
+  // One thread of a rank, and what it waits for.
+  class Thread final : public loop::VirtualThread {
    public:
-    Member(SimRanks& ranks, Rank rank, loop::testing::Fiber& fiber)
-        : thaw([&ranks, rank] { ranks.let_go_on(rank); }), ranks_(ranks), fiber_(fiber) {}
+    Thread(SimRanks& ranks, loop::testing::Fiber& fiber) : ranks_(ranks), fiber_(fiber) {}
     bool wait_until(loop::Loop& loop, const std::function<bool()>& done,
                     TimePoint deadline) override;
     void start(std::function<void()> work) { fiber_.start(std::move(work)); }
     bool has_ended() const { return fiber_.has_ended(); }
     // Runs until it has to wait. False if it has to wait still.
     bool go_on();
-
-    std::string host;
-    std::unique_ptr<net::Driver> driver;
-    std::unique_ptr<Communicator> communicator;
-    std::function<void()> own_work;  // Of a newcomer.
-    bool is_alive = true;
-    bool is_frozen = false;
-    loop::Timer thaw;
 
    private:
     bool may_go_on() const;
@@ -92,6 +90,24 @@ class SimRanks {
     loop::testing::Fiber& fiber_;
     const std::function<bool()>* done_ = nullptr;
     TimePoint deadline_{};
+  };
+
+  struct Member {
+    Member(SimRanks& ranks, Rank index, Rank of);
+    void start(std::function<void()> work) { first.start(std::move(work)); }
+    bool has_ended() const { return first.has_ended() && second.has_ended(); }
+    bool go_on();
+
+    const Rank rank;  // That it joins as.
+    Thread first;
+    Thread second;
+    std::string host;
+    std::unique_ptr<net::Driver> driver;
+    std::unique_ptr<Communicator> communicator;
+    std::function<void()> own_work;  // Of a newcomer.
+    bool is_alive = true;
+    bool is_frozen = false;
+    loop::Timer thaw;
   };
 
   // An arena for each host.
@@ -104,8 +120,8 @@ class SimRanks {
     std::map<std::string, std::unique_ptr<arena::Arena>, std::less<>> arenas_;
   };
 
-  void add_member();
-  CommunicatorOptions options(Rank rank, const Tweak& tweak);
+  void add_member(std::optional<Rank> rank = std::nullopt);
+  CommunicatorOptions options(Rank member, const Tweak& tweak);
   void join_all(const Tweak& tweak);
   // Runs those whose life is `is_alive`; false if they have to wait still.
   bool go_on(bool is_alive, bool& is_over);

@@ -35,9 +35,9 @@ def _messages(operation: str) -> tuple[Method, ...]:
         case "reduce":
             return (Method("linear"), Method("tree"), *chains)
         case "all_reduce":
-            return (Method("doubling"), Method("rabenseifner"), *rings)
+            return (Method("star"), Method("doubling"), Method("rabenseifner"), *rings)
         case "all_gather":
-            return (Method("linear"), Method("doubling"), *rings)
+            return (Method("linear"), Method("star"), Method("doubling"), *rings)
         case "reduce_scatter":
             return (Method("linear"), Method("halving"), Method("pairwise"), *rings)
         case _:

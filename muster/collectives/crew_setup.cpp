@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "muster/arena/shared_block.h"
+#include "muster/base/processors.h"
 #include "muster/collectives/crew.h"
 
 namespace muster::collectives::internal {

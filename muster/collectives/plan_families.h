@@ -76,6 +76,12 @@ void pairwise_reduce_scatter(PlanBuilder& b, const Team& team, const Blocks& blo
 void pairwise_all_to_all(PlanBuilder& b, const Team& team, const Blocks& sends,
                          const Blocks& receives, const Slice& in, const Slice& out);
 
+// Through the first member (star_plans.cpp).
+void star_barrier(PlanBuilder& b, const Team& team);
+void star_all_reduce(PlanBuilder& b, const Team& team, const Slice& in, const Slice& out);
+void star_all_gather(PlanBuilder& b, const Team& team, const Blocks& blocks, const Slice& in,
+                     const Slice& out);
+
 // Binomial trees (tree_plans.cpp, tree_blocks.cpp).
 void tree_broadcast(PlanBuilder& b, const Team& team, Rank root, const Slice& in, const Slice& out);
 void tree_reduce(PlanBuilder& b, const Team& team, Rank root, const Slice& in, const Slice& out,

@@ -16,7 +16,7 @@ bool is_one_of(Algorithm algorithm, std::initializer_list<Algorithm> list) {
 
 bool has_algorithm(Operation operation, Algorithm algorithm) {
   switch (operation) {
-    case Operation::barrier: return is_one_of(algorithm, {direct, doubling, hierarchical});
+    case Operation::barrier: return is_one_of(algorithm, {direct, star, doubling, hierarchical});
     case Operation::broadcast:
       return is_one_of(algorithm, {direct, staged, linear, tree, chain, hierarchical});
     case Operation::scatter:
@@ -25,9 +25,9 @@ bool has_algorithm(Operation operation, Algorithm algorithm) {
       return is_one_of(algorithm, {direct, staged, flat, linear, tree, chain, hierarchical});
     case Operation::all_reduce:
       return is_one_of(algorithm,
-                       {direct, staged, flat, ring, doubling, rabenseifner, hierarchical});
+                       {direct, staged, flat, star, ring, doubling, rabenseifner, hierarchical});
     case Operation::all_gather:
-      return is_one_of(algorithm, {direct, staged, linear, ring, doubling, hierarchical});
+      return is_one_of(algorithm, {direct, staged, linear, star, ring, doubling, hierarchical});
     case Operation::reduce_scatter:
       return is_one_of(algorithm, {direct, staged, linear, ring, halving, pairwise, hierarchical});
     case Operation::all_to_all: return is_one_of(algorithm, {direct, staged, pairwise});
@@ -75,7 +75,11 @@ class Maker {
 
  private:
   void barrier() {
-    method_.algorithm == direct ? direct_barrier(b_, team_) : dissemination_barrier(b_, team_);
+    switch (method_.algorithm) {
+      case direct: return direct_barrier(b_, team_);
+      case star: return star_barrier(b_, team_);
+      default: return dissemination_barrier(b_, team_);
+    }
   }
 
   void broadcast() {
@@ -129,6 +133,7 @@ class Maker {
       case direct: return direct_all_reduce(b_, team_, in_, out_, method_);
       case staged: return staged_all_reduce(b_, team_, in_, out_, method_);
       case flat: return flat_all_reduce(b_, team_, in_, out_);
+      case star: return star_all_reduce(b_, team_, in_, out_);
       case ring: return ring_all_reduce(b_, team_, in_, out_, method_);
       case doubling: return doubling_all_reduce(b_, team_, in_, out_);
       default: return rabenseifner_all_reduce(b_, team_, in_, out_, method_.grain);
@@ -141,6 +146,7 @@ class Maker {
       case direct: return direct_all_gather(b_, team_, blocks, in_, out_);
       case staged: return staged_all_gather(b_, team_, blocks, in_, out_, method_.segment);
       case linear: return linear_all_gather(b_, team_, blocks, in_, out_);
+      case star: return star_all_gather(b_, team_, blocks, in_, out_);
       case doubling: return doubling_all_gather(b_, team_, blocks, in_, out_);
       default:
         b_.copy(in_, part(out_, blocks, shape_.rank));
@@ -202,6 +208,7 @@ std::string_view name(Algorithm algorithm) {
     case staged: return "staged";
     case flat: return "flat";
     case linear: return "linear";
+    case star: return "star";
     case tree: return "tree";
     case chain: return "chain";
     case ring: return "ring";

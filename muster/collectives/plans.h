@@ -19,6 +19,7 @@ enum class Algorithm : std::uint8_t {
   staged,        // One host: through the windows, in segments that stay in the caches.
   flat,          // One host: through the windows, each that gets a result reduces all of it.
   linear,        // Messages: everybody with everybody, or with the root.
+  star,          // Messages: everybody with the first, which passes on what comes of it.
   tree,          // Messages: binomial.
   chain,         // Messages: a pipeline of segments, rank to rank.
   ring,          // Messages: round and round, a block each; commutative ones only.
@@ -30,9 +31,10 @@ enum class Algorithm : std::uint8_t {
 };
 
 inline constexpr std::array kAlgorithms{
-    Algorithm::direct,       Algorithm::staged,  Algorithm::flat,     Algorithm::linear,
-    Algorithm::tree,         Algorithm::chain,   Algorithm::ring,     Algorithm::doubling,
-    Algorithm::rabenseifner, Algorithm::halving, Algorithm::pairwise, Algorithm::hierarchical};
+    Algorithm::direct,      Algorithm::staged,       Algorithm::flat,    Algorithm::linear,
+    Algorithm::star,        Algorithm::tree,         Algorithm::chain,   Algorithm::ring,
+    Algorithm::doubling,    Algorithm::rabenseifner, Algorithm::halving, Algorithm::pairwise,
+    Algorithm::hierarchical};
 
 std::string_view name(Algorithm algorithm);
 std::optional<Algorithm> algorithm_named(std::string_view text);

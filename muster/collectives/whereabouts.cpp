@@ -9,7 +9,6 @@
 #include <string>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -110,13 +109,6 @@ bool may_read(const Process& process) {
          read_memory(process.pid, process.probe, reinterpret_cast<std::byte*>(&mark),
                      sizeof mark) &&
          mark == process.mark;
-}
-
-unsigned usable_processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  const int count = CPU_COUNT(&set);
-  return count > 0 ? static_cast<unsigned>(count) : 1;
 }
 
 }  // namespace muster::collectives

@@ -32,7 +32,4 @@ bool read_memory(std::int64_t pid, std::uint64_t from, std::byte* to, std::size_
 // Whether this process may read the memory of that one.
 bool may_read(const Process& process);
 
-// Processors that this process may use.
-unsigned usable_processors();
-
 }  // namespace muster::collectives

@@ -2,11 +2,14 @@
 //
 // A single one is looked at directly while a thread spins. Epoll watches it all
 // the same, level-triggered: what was read here is no event there. Where several
-// bring bytes in turn, one look at epoll costs less than one at each of them.
+// bring bytes in turn, one look at epoll costs less than one at each of them. The same
+// goes for a single one where the peers on this machine outnumber its processors: who
+// spins there has the processor of one who is to answer, if not to this process.
 
 #pragma once
 
 #include "muster/base/clock.h"
+#include "muster/base/processors.h"
 #include "muster/drivers/tcp/crowd.h"
 #include "muster/loop/loop.h"
 #include "muster/loop/sources.h"
@@ -28,7 +31,12 @@ class Pollable {
 
 class BusyPoller final : public loop::Poller {
  public:
-  explicit BusyPoller(const loop::Loop& loop) : loop_(loop) {}
+  explicit BusyPoller(const loop::Loop& loop, unsigned processors = usable_processors())
+      : loop_(loop), processors_(processors) {}
+
+  // A peer on this machine is connected, and is no more.
+  void add_neighbour() { ++neighbours_; }
+  void remove_neighbour() { --neighbours_; }
 
   // Bytes came from `socket`, by way of epoll.
   void saw(const Pollable& socket, TimePoint now) { crowd_.saw(&socket, now); }
@@ -49,7 +57,11 @@ class BusyPoller final : public loop::Poller {
   void disarm() override {}
 
  private:
+  bool is_crowd() const;
+
   const loop::Loop& loop_;
+  const unsigned processors_;
+  unsigned neighbours_ = 0;
   Pollable* hot_ = nullptr;
   Crowd crowd_;
   bool is_crowd_ = false;  // When it was last asked how to wait.

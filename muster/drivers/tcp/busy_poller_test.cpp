@@ -30,7 +30,7 @@ struct BusyPollerTest : ::testing::Test {
 
   ManualClock clock;
   std::unique_ptr<loop::Loop> loop = *loop::Loop::make({.clock = &clock, .keeper = false});
-  BusyPoller poller{*loop};
+  BusyPoller poller{*loop, 2};
   Socket a, b;
 };
 
@@ -63,6 +63,32 @@ TEST_F(BusyPollerTest, SeveralBusySocketsAreLeftToTheSystem) {
   EXPECT_EQ(poller.outlook(), sockets);
   EXPECT_FALSE(poller.poll());
   EXPECT_EQ(a.looks, 0);
+}
+
+TEST_F(BusyPollerTest, WherePeersOutnumberTheProcessorsEvenOneIsLeftToTheSystem) {
+  a.has_bytes = true;
+  poller.look_at(a);
+  poller.saw(a, clock.now());
+  poller.add_neighbour();
+  EXPECT_EQ(poller.outlook(), soon) << "one processor for each";
+
+  poller.add_neighbour();
+
+  EXPECT_EQ(poller.outlook(), sockets);
+  EXPECT_FALSE(poller.poll());
+  EXPECT_EQ(a.looks, 0);
+
+  poller.remove_neighbour();
+  EXPECT_EQ(poller.outlook(), soon);
+}
+
+TEST_F(BusyPollerTest, PeersThatOutnumberTheProcessorsInSilenceAreNotWaitedForAwake) {
+  for (int i = 0; i < 4; ++i) poller.add_neighbour();
+  EXPECT_EQ(poller.outlook(), none);
+  poller.saw(a, clock.now());
+  EXPECT_EQ(poller.outlook(), sockets);
+  clock.advance(Crowd::kLately);
+  EXPECT_EQ(poller.outlook(), none);
 }
 
 TEST_F(BusyPollerTest, BytesFoundByALookCountAsWell) {

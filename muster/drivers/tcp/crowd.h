@@ -28,6 +28,9 @@ class Crowd {
   // Bytes came from two at least, lately.
   bool is_there(TimePoint now) const { return now < others_until_; }
 
+  // Bytes came from any.
+  bool is_anybody_there(TimePoint now) const { return now < last_until_; }
+
   // Asked while it is there, before each sleep. True: stay awake a little longer.
   bool is_worth_a_try() { return hope_.is_worth_a_try(); }
 

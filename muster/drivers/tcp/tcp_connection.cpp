@@ -88,6 +88,7 @@ void TcpConnection::shake_hands() {
       state_ = State::open;
       if (auto next = stream_->successor()) stream_ = std::move(next);
       max_body_ = stream_->max_body();
+      note_neighbour();
       if (deadline_) shared_.loop.stop(*deadline_);
       watch_for(EPOLLIN);
       if (!queue_.empty()) shared_.loop.flush_later(*this);
@@ -97,6 +98,12 @@ void TcpConnection::shake_hands() {
     case Stream::Handshake::wants_write: watch_for(EPOLLIN | EPOLLOUT); break;
     case Stream::Handshake::failed: handshake_failed(); break;
   }
+}
+
+void TcpConnection::note_neighbour() {
+  const std::optional<SocketAddress> peer = SocketAddress::of_peer(stream_->descriptor());
+  is_neighbour_ = peer && peer->is_loopback();
+  if (is_neighbour_) shared_.poller.add_neighbour();
 }
 
 // While a token is being replaced the peer may know the older one only.
@@ -307,6 +314,7 @@ void TcpConnection::end(Error why) {
   why_ = std::move(why);
   reader_.stop();
   shared_.poller.forget(*this);
+  if (std::exchange(is_neighbour_, false)) shared_.poller.remove_neighbour();
   shared_.loop.forget(*this);
   gathering_.stop();
   shared_.loop.forget(room_);

@@ -56,6 +56,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
 
   void start_dialing();
   void shake_hands();
+  void note_neighbour();
   void handshake_failed();
   bool has_another_key();
   void drop_stream();
@@ -101,6 +102,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   State state_ = State::waiting;
   bool is_dialed_ = false;
   bool is_encrypted_ = false;     // If it was dialed.
+  bool is_neighbour_ = false;     // Open, and the peer is on this machine.
   bool wants_room_ = false;       // The sink does, after a frame was refused.
   bool is_blocked_ = false;       // The socket takes nothing just now.
   bool is_write_broken_ = false;  // The peer takes nothing more; it may still have sent.

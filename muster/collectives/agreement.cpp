@@ -58,13 +58,20 @@ void Agreement::adopt_losses(const std::vector<Rank>& lost) {
     if (rank == me_) {
       is_excluded_ = true;
     } else if (!peers_[rank].is_lost) {
-      leave_out(rank);
+      take_for_lost(rank);
     }
   }
 }
 
-// It may be alive: then it does not have to wait.
 void Agreement::leave_out(Rank rank) {
+  if (rank == me_ || peers_[rank].is_lost) return;
+  take_for_lost(rank);
+  consider();
+  take_up_held();
+}
+
+// It may be alive: then it does not have to wait.
+void Agreement::take_for_lost(Rank rank) {
   peers_[rank].is_lost = true;
   send(rank, {.kind = Kind::refuse, .ballot = promised_, .lost = {rank}});
 }
@@ -140,7 +147,7 @@ bool Agreement::leave_out_the_parted() {
   }
   for (const auto& [lower, higher] : parted) {
     if (peers_[lower].is_lost || peers_[higher].is_lost) continue;
-    leave_out(higher);
+    take_for_lost(higher);
   }
   return has_quorum();
 }

@@ -95,6 +95,9 @@ class Agreement {
 
   // `rank` cannot be reached any more. May be called again when more is known.
   void lose(Rank rank, Loss loss);
+  // `rank` is not one of those who agree here, though it may be alive and within reach: then it is
+  // told.
+  void leave_out(Rank rank);
   void receive(Rank from, const AgreementMessage& message);
 
   // What has to be sent by now, in order. To be asked for after each of the above.
@@ -131,7 +134,7 @@ class Agreement {
   void answer_ask(Rank from, const AgreementMessage& message);
   void answer_proposal(Rank from, const AgreementMessage& message);
   void adopt_losses(const std::vector<Rank>& lost);
-  void leave_out(Rank rank);
+  void take_for_lost(Rank rank);
   void take_up_held();
   void decide(const Decision& decision);
   void send(Rank to, AgreementMessage message);

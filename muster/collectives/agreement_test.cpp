@@ -89,6 +89,11 @@ class Group {
     members_[news.first].lose(news.second, loss);
     flush(news.first);
   }
+  // `rank` knows from elsewhere that the other is not one of them.
+  void leave_out(Rank rank, Rank other) {
+    members_[rank].leave_out(other);
+    flush(rank);
+  }
 
   // No two ranks, dead ones among them, have decided differently.
   void expect_agreement() const {
@@ -304,6 +309,21 @@ TEST(Agreement, OfTwoWhoCannotReachEachOtherOneIsLeftOut) {
         EXPECT_EQ(kept.size(), 3U);
         EXPECT_EQ(std::ranges::count(kept, other), 0);
       }
+    }
+  }
+}
+
+// Also if it would lead: the others do not wait for it, nor it for them.
+TEST(Agreement, WhoIsKnownNotToBelongIsTold) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::minstd_rand random(seed);
+    Group group(positions(4));
+    for (Rank rank = 1; rank < 4; ++rank) group.leave_out(rank, 0);
+    settle(group, [&](std::size_t count) { return random() % count; }, [](int) {});
+    EXPECT_TRUE(group.is_excluded(0)) << seed;
+    for (Rank rank = 1; rank < 4; ++rank) {
+      ASSERT_TRUE(group.decision(rank)) << rank << " seed " << seed;
+      EXPECT_EQ(group.decision(rank)->survivors, (std::vector<Rank>{1, 2, 3}));
     }
   }
 }

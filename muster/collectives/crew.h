@@ -57,7 +57,8 @@ class Crew {
   // Somebody's loss is no reason not to wait for the others, who may have begun.
   Status await_members(const Crew& parent, const msg::Wait& wait);
   // The same where all members of `parent` who are left are known to come: that they have found
-  // somebody lost there meanwhile does not keep them. Who was agreed there to be lost, is.
+  // somebody lost there meanwhile does not keep them. Who was agreed there to be lost, is: also
+  // if its link is up, unless it comes.
   Status await_those_left(const Crew& parent, const msg::Wait& wait);
   // For a newcomer: those who have called grow() come, or leave.
   Status await_welcomers(const msg::Wait& wait);

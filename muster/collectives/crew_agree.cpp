@@ -141,6 +141,8 @@ void Crew::feed_losses() {
       agreement_->lose(rank, Loss::left);
     } else if (seat->lost) {
       agreement_->lose(rank, seat->loss());
+    } else if (peers_[rank].is_left_out && !is_ready(rank)) {
+      agreement_->leave_out(rank);
     }
   }
   ask_again_while_few();

@@ -115,8 +115,12 @@ Status Crew::await_those_left(const Crew& parent, const msg::Wait& wait) {
   MUSTER_TRY_OK(await_ready(
       wait, [&] { return is_cancelled_ || have_come() || deserter(parent).has_value(); }));
   const loop::Turn turn(loop_);
-  const std::optional<Rank> rank = deserter(parent);
-  return rank ? Status(missing_of(parent, *rank)) : ok();
+  if (const std::optional<Rank> rank = deserter(parent)) return missing_of(parent, *rank);
+  // It may never have had what names this crew, and then says nothing here.
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (!is_ready(rank)) peers_[rank].is_left_out = true;
+  }
+  return ok();
 }
 
 Error Crew::missing_of(const Crew& parent, Rank rank) const {

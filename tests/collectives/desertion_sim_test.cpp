@@ -194,10 +194,11 @@ TEST(Deserters, WhoCloseTheirEndInsteadOfShrinkingAgainAreNotWaitedFor) {
 }
 
 // The link between two breaks while all of them split. One of the two is left out, and hears it
-// over the links that it has.
+// over the links that it has. It may be the only one that never had what all were to have: then it
+// does not even know of the part.
 TEST(Deserters, WhoWereLeftOutOfASplitAreLostToTheirPart) {
   constexpr Rank kSize = 5;
-  for (const Rank lower : {0U, 2U}) {
+  for (const Rank lower : {0U, 1U, 2U, 3U}) {
     bool is_over = false;
     for (std::uint64_t when = 0; !is_over; ++when) {
       SCOPED_TRACE("ranks " + std::to_string(lower) + " and 4 part before event " +

@@ -176,7 +176,7 @@ Result<Decision> CommunicatorCore::agree_with_those_who_went_on(const msg::Wait&
   for (;;) {
     Position at = position();
     at.shrinks = true;
-    MUSTER_TRY(const Decision decision, crew_->agree(at, wait));
+    MUSTER_TRY(Decision decision, crew_->agree(at, wait));
     if (decision.is_shrink) return decision;
     if (decision.all_prepared > settled_) count_settled();
     has_unsure_ = false;

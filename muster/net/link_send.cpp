@@ -1,10 +1,12 @@
 // A link's sending half: credit, lanes, offers and chunks.
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "muster/base/small_block.h"
 #include "muster/net/link.h"
 #include "muster/net/link_shared.h"
 
@@ -25,6 +27,14 @@ std::size_t chunk_size(std::size_t max_body) {
 bool is_sound(const wire::Frame& frame, Lane lane) {
   return frame.head.size() >= kLinkHead && lane.priority < kPriorities &&
          frame.parts.size() <= wire::kMaxParts;
+}
+
+// In memory that is soon used again, if it is small.
+Buffer copy_of(std::span<const std::byte> bytes) {
+  if (bytes.empty() || bytes.size() > kSmallBlock) return Buffer::copy_of(bytes);
+  WritableBuffer copy = take_small_block(bytes.size());
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return std::move(copy).freeze();
 }
 
 Error above_limit(std::uint64_t size, const LinkPeer& peer) {
@@ -89,8 +99,8 @@ Status Link::send_copy(std::span<const std::byte> part, Lane lane) {
     if (!must_wait) return sent;
     frame.parts.clear();
   }
-  frame.parts.push_back(Buffer::copy_of(part));
-  return queue(frame, lane);
+  frame.parts.push_back(copy_of(part));
+  return send(frame, lane);
 }
 
 Status Link::transmit(const LinkHead& head, wire::Frame& frame) {

@@ -63,8 +63,7 @@ const Plan& Runner::plan_for(Ground ground) {
     const ChoiceTable* const given = crew_.fabric().options().choices;
     const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
     Method method = choices.choose(shape_, size, ground, hosts, kWindow);
-    // Where the link to the rank in the middle breaks, a split that goes on without one of
-    // the two may leave the others waiting for it (0030).
+    // Until elastic ones have been killed in earnest with plans through one rank (0030).
     const bool is_bypassed = given == nullptr && crew_.is_elastic();
     if (is_bypassed && method.algorithm == Algorithm::star) method.algorithm = Algorithm::doubling;
     return make_plan(shape_, method, hosts);

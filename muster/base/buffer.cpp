@@ -48,7 +48,8 @@ class KeeperOwner final : public BufferOwner {
 
 Buffer Buffer::copy_of(std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
-  WritableBuffer out = WritableBuffer::on_heap(bytes.size());
+  WritableBuffer out = bytes.size() <= kSmallBlock ? take_small_block(bytes.size())
+                                                   : WritableBuffer::on_heap(bytes.size());
   std::memcpy(out.data(), bytes.data(), bytes.size());
   return std::move(out).freeze();
 }

@@ -74,9 +74,10 @@ class Connection {
   // True if `part` travels by reference, whatever its size.
   virtual bool passes(const Buffer& part) const = 0;
 
-  // True if send() has copied a part below kReferenceFrom when it returns, where it is the
-  // only one: the memory may be used for something else then, whoever owns it.
-  virtual bool copies_small_parts() const { return false; }
+  // As send(), for a frame of `head` and one part below kReferenceFrom. Both have been
+  // copied when it returns.
+  virtual Status send_copy(std::span<const std::byte, wire::kUsualHead> head,
+                           std::span<const std::byte> part);
 
   // The most bytes, of parts that do not pass by reference, in one frame.
   // Whoever has more sends several frames.

@@ -179,7 +179,6 @@ void Link::become_up() {
   shared_.loop.stop(timer_);
   shared_.enlist(*this);
   state_ = State::up;
-  copies_small_parts_ = connection_->copies_small_parts();
   up_since_ = shared_.loop.now();
   was_ever_up_ = true;
   if (dialing_) {

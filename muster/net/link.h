@@ -220,7 +220,9 @@ class Link final : private Sink, private loop::Flusher {
   Status transmit(const LinkHead& head, wire::Frame& frame);
   Status transmit_inline(LinkHead head, wire::Frame& frame);
   bool may_send_at_once() const { return state_ == State::up && has_room_ && lanes_.empty(); }
-  Status send_at_once(wire::Frame& frame, Lane lane, const Passage& passage, bool& must_wait);
+  Status copy_at_once(std::span<const std::byte> part, Lane lane, std::uint32_t cost);
+  void note_transmitted(const Status& sent, std::uint32_t credit);
+  bool must_wait(const Status& sent) const;
   Status queue(wire::Frame& frame, Lane lane);
   void count_sent(std::uint64_t bytes, std::uint32_t cost) {
     send_window_.take(cost);
@@ -262,10 +264,9 @@ class Link final : private Sink, private loop::Flusher {
   bool has_room_ = true;        // The connection takes frames,
   bool has_chunk_room_ = true;  // and large ones.
   bool is_pumping_ = false;
-  bool wants_room_ = false;          // A small message was refused: on_room() is owed.
-  bool wants_large_room_ = false;    // A large one was.
-  bool copies_small_parts_ = false;  // The connection does.
-  bool is_closing_ = false;          // The user has called close().
+  bool wants_room_ = false;        // A small message was refused: on_room() is owed.
+  bool wants_large_room_ = false;  // A large one was.
+  bool is_closing_ = false;        // The user has called close().
   bool was_ever_up_ = false;
   bool is_bye_said_ = false;
   bool is_bye_heard_ = false;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "muster/base/result.h"
@@ -57,10 +58,10 @@ struct LinkHead {
 };
 static_assert(sizeof(LinkHead) == kLinkHead);
 
-// Puts `link` into the first kLinkHead bytes of `head`, which has them. In two
-// halves: the processor waits for what is written in small pieces and then read in
-// one, as the copy that follows does.
-[[gnu::always_inline]] inline void write_link_head(const LinkHead& link, wire::Head& head) {
+// Puts `link` into `out`. In two halves: the processor waits for what is written in small
+// pieces and then read in one, as the copy that follows does.
+[[gnu::always_inline]] inline void write_link_head(const LinkHead& link,
+                                                   std::span<std::byte, kLinkHead> out) {
   using Half = std::uint64_t __attribute__((vector_size(16)));
   // Added, not or-ed: a known kind would be or-ed into one byte of a register, and
   // the processor waits for that one as well.
@@ -70,9 +71,13 @@ static_assert(sizeof(LinkHead) == kLinkHead);
                              (static_cast<std::uint64_t>(link.channel) << 32);
   const Half first = {what, link.credit | static_cast<std::uint64_t>(link.aux) << 32};
   const Half second = {link.id, link.offset};
-  std::byte* const out = head.resize(head.size()).data();
-  std::memcpy(out, &first, sizeof first);
-  std::memcpy(out + sizeof first, &second, sizeof second);
+  std::memcpy(out.data(), &first, sizeof first);
+  std::memcpy(out.data() + sizeof first, &second, sizeof second);
+}
+
+// Puts it into the first kLinkHead bytes of `head`, which has them.
+[[gnu::always_inline]] inline void write_link_head(const LinkHead& link, wire::Head& head) {
+  write_link_head(link, head.resize(head.size()).first<kLinkHead>());
 }
 
 // Reads the first kLinkHead bytes of `head`. False if they are not a head of

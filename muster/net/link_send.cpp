@@ -1,12 +1,11 @@
 // A link's sending half: credit, lanes, offers and chunks.
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "muster/base/small_block.h"
 #include "muster/net/link.h"
 #include "muster/net/link_shared.h"
 
@@ -29,14 +28,6 @@ bool is_sound(const wire::Frame& frame, Lane lane) {
          frame.parts.size() <= wire::kMaxParts;
 }
 
-// In memory that is soon used again, if it is small.
-Buffer copy_of(std::span<const std::byte> bytes) {
-  if (bytes.empty() || bytes.size() > kSmallBlock) return Buffer::copy_of(bytes);
-  WritableBuffer copy = take_small_block(bytes.size());
-  std::memcpy(copy.data(), bytes.data(), bytes.size());
-  return std::move(copy).freeze();
-}
-
 Error above_limit(std::uint64_t size, const LinkPeer& peer) {
   return {Code::invalid, fmt::format("a body of {} bytes; {} takes at most {}", size,
                                      peer.name.empty() ? "the peer" : peer.name, peer.max_body)};
@@ -48,10 +39,14 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
 // the most frequent case: a head that is put together in registers leaves by whole
 // words, which the copy that follows can read at once.
 [[gnu::always_inline]] inline Status Link::transmit_inline(LinkHead head, wire::Frame& frame) {
-  const std::uint32_t credit = receive_window_.owed();
-  head.credit = credit;
+  head.credit = receive_window_.owed();
   write_link_head(head, frame.head);
   Status sent = connection_->send(frame);
+  note_transmitted(sent, head.credit);
+  return sent;
+}
+
+inline void Link::note_transmitted(const Status& sent, std::uint32_t credit) {
   if (sent) {
     receive_window_.settle(credit);
     keep_alive_.sent();
@@ -59,48 +54,53 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
     // If it was not for want of room, the connection has ended and tells so soon.
     has_room_ = false;
   }
-  return sent;
 }
 
-// Of a message that is sound, while nothing waits. `must_wait`: it has to be queued, and
-// nothing has happened.
-[[gnu::always_inline]] inline Status Link::send_at_once(wire::Frame& frame, Lane lane,
-                                                        const Passage& passage, bool& must_wait) {
-  const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
-  must_wait = passage.total > peer_.max_body || is_large(passage) || !send_window_.fits(cost);
-  if (must_wait) return ok();
-  LinkHead head = head_for(Kind::message, lane);
-  head.aux = cost;
-  Status sent = transmit_inline(head, frame);
-  if (sent) {
-    count_sent(passage.total, cost);
-  } else if (sent.error().code() == Code::overloaded || will_retry()) {
-    must_wait = true;
-  }
-  return sent;
+// What could not be sent has to be queued, and nothing has happened.
+inline bool Link::must_wait(const Status& sent) const {
+  return !sent && (sent.error().code() == Code::overloaded || will_retry());
 }
 
 Status Link::send(wire::Frame& frame, Lane lane) {
   if (!may_send_at_once() || !is_sound(frame, lane)) return queue(frame, lane);
-  bool must_wait = false;
-  Status sent = send_at_once(frame, lane, look_at(frame), must_wait);
-  return must_wait ? queue(frame, lane) : sent;
+  const Passage passage = look_at(frame);
+  const auto cost = static_cast<std::uint32_t>(passage.counted) + kMessageCost;
+  if (passage.total > peer_.max_body || is_large(passage) || !send_window_.fits(cost)) {
+    return queue(frame, lane);
+  }
+  LinkHead head = head_for(Kind::message, lane);
+  head.aux = cost;
+  Status sent = transmit_inline(head, frame);
+  if (sent) count_sent(passage.total, cost);
+  return must_wait(sent) ? queue(frame, lane) : sent;
 }
 
 Status Link::send_copy(std::span<const std::byte> part, Lane lane) {
+  if (may_send_at_once() && part.size() < kReferenceFrom && part.size() <= peer_.max_body &&
+      lane.priority < kPriorities) {
+    const auto cost = static_cast<std::uint32_t>(part.size()) + kMessageCost;
+    if (send_window_.fits(cost)) {
+      Status sent = copy_at_once(part, lane, cost);
+      if (!must_wait(sent)) return sent;
+    }
+  }
   wire::Frame frame;
   frame.head.resize(kLinkHead);
-  if (copies_small_parts_ && may_send_at_once() && part.size() < kReferenceFrom &&
-      lane.priority < kPriorities) {
-    // Not to be kept, and nobody keeps it: what is not sent at once is copied first.
-    frame.parts.push_back(Buffer(part, nullptr));
-    bool must_wait = false;
-    Status sent = send_at_once(frame, lane, {part.size(), part.size()}, must_wait);
-    if (!must_wait) return sent;
-    frame.parts.clear();
-  }
-  frame.parts.push_back(copy_of(part));
-  return send(frame, lane);
+  frame.parts.push_back(Buffer::copy_of(part));
+  return queue(frame, lane);
+}
+
+[[gnu::always_inline]] inline Status Link::copy_at_once(std::span<const std::byte> part, Lane lane,
+                                                        std::uint32_t cost) {
+  LinkHead head = head_for(Kind::message, lane);
+  head.aux = cost;
+  head.credit = receive_window_.owed();
+  alignas(16) std::array<std::byte, kLinkHead> bytes;
+  write_link_head(head, bytes);
+  Status sent = connection_->send_copy(bytes, part);
+  note_transmitted(sent, head.credit);
+  if (sent) count_sent(part.size(), cost);
+  return sent;
 }
 
 Status Link::transmit(const LinkHead& head, wire::Frame& frame) {

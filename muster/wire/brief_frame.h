@@ -63,19 +63,19 @@ inline bool is_same_head(const std::byte* head, const std::byte* before, std::si
 std::uint64_t write_changed_words(const std::byte* head, std::byte* before, std::size_t size,
                                   std::byte* out);
 
-// Writes `frame`, which has one part, to `out`, after a frame with the head `before`,
+// Writes a frame of `head` and one part to `out`, after a frame with the head `before`,
 // which becomes this one's. How many bytes it took, never more than in full; 0 if it
 // cannot be told by what differs: then nothing has happened.
-[[gnu::always_inline]] inline std::size_t write_brief_frame(const Frame& frame, Head& before,
-                                                            std::byte* out) {
-  const std::size_t head_size = frame.head.size();
+[[gnu::always_inline]] inline std::size_t write_brief_frame(std::span<const std::byte> head,
+                                                            std::span<const std::byte> part,
+                                                            Head& before, std::byte* out) {
+  const std::size_t head_size = head.size();
   if (head_size != before.size() || head_size % kHeadWord != 0 || head_size == 0) return 0;
-  const Buffer& part = frame.parts[0];
-  const std::byte* const head = frame.head.bytes().data();
   std::uint64_t changed = 0;
   std::size_t opening = kBriefFixed;
-  if (!is_same_head(head, before.bytes().data(), head_size)) {
-    changed = write_changed_words(head, before.resize(head_size).data(), head_size, out + opening);
+  if (!is_same_head(head.data(), before.bytes().data(), head_size)) {
+    changed =
+        write_changed_words(head.data(), before.resize(head_size).data(), head_size, out + opening);
     opening += kHeadWord * static_cast<std::size_t>(std::popcount(changed));
   }
   store<std::uint64_t>(out, kBriefMagic | changed << 16 | std::uint64_t{part.size()} << 32);

@@ -30,7 +30,7 @@ bool is_same(const Head& one, const Head& other) {
 
 std::vector<std::byte> write(const Frame& frame, Head& before) {
   std::vector<std::byte> bytes(prefix_size(1) + frame.head.size() + frame.parts[0].size());
-  bytes.resize(write_brief_frame(frame, before, bytes.data()));
+  bytes.resize(write_brief_frame(frame.head.bytes(), frame.parts[0].bytes(), before, bytes.data()));
   return bytes;
 }
 

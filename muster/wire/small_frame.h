@@ -16,23 +16,20 @@
 
 namespace muster::wire {
 
-// How many bytes it takes; 0 if it is none of those, or has a part of `limit` bytes or
-// more.
-inline std::size_t small_frame_size(const Frame& frame, std::size_t limit) {
-  if (frame.parts.size() != 1) return 0;
-  const std::size_t size = frame.parts[0].size();
-  return size == 0 || size >= limit ? 0 : prefix_size(1) + frame.head.size() + size;
+// True if it is one of those, with a part of less than `limit` bytes.
+inline bool is_small_frame(const Frame& frame, std::size_t limit) {
+  return frame.parts.size() == 1 && !frame.parts[0].empty() && frame.parts[0].size() < limit;
 }
 
-// Writes it to `out`, which has room for that.
-inline void write_small_frame(const Frame& frame, std::byte* out) {
-  const Buffer& part = frame.parts[0];
-  store<std::uint64_t>(
-      out, kFrameMagic | std::uint64_t{frame.head.size()} << 16 | std::uint64_t{1} << 32);
+// Writes it to `out`, which has room for it: prefix_size(1), head and part.
+inline void write_small_frame(std::span<const std::byte> head, std::span<const std::byte> part,
+                              std::byte* out) {
+  store<std::uint64_t>(out,
+                       kFrameMagic | std::uint64_t{head.size()} << 16 | std::uint64_t{1} << 32);
   store<std::uint64_t>(out + kPrefixSize, part.size());
   out += prefix_size(1);
-  frame.head.copy_to(out);
-  copy_bytes(out + frame.head.size(), part.data(), part.size());
+  copy_bytes(out, head.data(), head.size());
+  copy_bytes(out + head.size(), part.data(), part.size());
 }
 
 // Reads the frame that `bytes` begin with into `frame`, which has no parts. How many

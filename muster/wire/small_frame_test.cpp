@@ -58,10 +58,11 @@ RC_GTEST_PROP(SmallFrame, ThatIsCutAnywhereIsLeftAlone, ()) {
 RC_GTEST_PROP(SmallFrame, IsWrittenAsAnyFrameIs, ()) {
   const auto text = *rc::gen::nonEmpty<std::string>();
   const Frame frame = frame_of(*rc::gen::inRange<std::size_t>(0, kMaxHead + 1), {text});
-  std::vector<std::byte> bytes(small_frame_size(frame, text.size() + 1));
-  write_small_frame(frame, bytes.data());
+  std::vector<std::byte> bytes(prefix_size(1) + frame.head.size() + text.size());
+  write_small_frame(frame.head.bytes(), frame.parts[0].bytes(), bytes.data());
   RC_ASSERT(bytes == bytes_of(frame));
-  RC_ASSERT(small_frame_size(frame, text.size()) == 0U);
+  RC_ASSERT(is_small_frame(frame, text.size() + 1));
+  RC_ASSERT(!is_small_frame(frame, text.size()));
 }
 
 TEST(SmallFrame, WithAnotherBeginningOrTooLongAHeadIsLeftAlone) {
@@ -76,7 +77,7 @@ TEST(SmallFrame, WithAnotherBeginningOrTooLongAHeadIsLeftAlone) {
 
 TEST(SmallFrame, OfNoneOrSeveralPartsIsLeftAlone) {
   for (const auto& parts : {std::vector<std::string>{}, {"a", "b"}, {""}}) {
-    EXPECT_EQ(small_frame_size(frame_of(32, parts), kLimit), 0U);
+    EXPECT_FALSE(is_small_frame(frame_of(32, parts), kLimit));
     Frame frame;
     EXPECT_EQ(read(bytes_of(frame_of(32, parts)), frame), 0U);
     EXPECT_TRUE(frame.parts.empty());

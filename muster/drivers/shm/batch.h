@@ -35,17 +35,14 @@ class Batch {
     remember(frame.head, size);
     frame.parts.clear();
   }
-  // The same of any frame, if it fits and can be a brief one, which is tried first. False:
-  // nothing has happened.
-  bool add_brief(wire::Frame& frame) {
-    if (size_ == 0 || frame.parts.size() != 1) return false;
-    const std::size_t part = frame.parts[0].size();
-    if (part == 0 || part >= net::kReferenceFrom) return false;
-    if (size_ + kEntry + wire::kMaxHead + aligned(part) > kCapacity) return false;
-    const std::size_t used = wire::write_brief_frame(frame, before_, memory_.get() + size_);
+  // Copies a frame of `head` and one part, if it fits and can be a brief one, which is
+  // tried first. False: nothing has happened.
+  bool add_brief(std::span<const std::byte> head, std::span<const std::byte> part) {
+    if (size_ == 0 || part.empty() || part.size() >= net::kReferenceFrom) return false;
+    if (size_ + kEntry + wire::kMaxHead + aligned(part.size()) > kCapacity) return false;
+    const std::size_t used = wire::write_brief_frame(head, part, before_, memory_.get() + size_);
     if (used == 0) return false;
     size_ += aligned(used);
-    frame.parts.clear();
     return true;
   }
   void clear() { size_ = 0; }

@@ -35,9 +35,10 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   void set_sink(net::Sink& sink);
 
   Status send(wire::Frame& frame) override;
+  Status send_copy(std::span<const std::byte, wire::kUsualHead> head,
+                   std::span<const std::byte> part) override;
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer& part) const override;
-  bool copies_small_parts() const override { return true; }
   std::size_t max_body() const override;
   void close() override;
   net::Peer peer() const override;

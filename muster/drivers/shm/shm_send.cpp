@@ -38,10 +38,24 @@ std::size_t ShmConnection::max_body() const {
   return (peer_abilities_ & kMayRead) != 0 ? kMostDirect : kMostInside;
 }
 
+Status ShmConnection::send_copy(std::span<const std::byte, wire::kUsualHead> head,
+                                std::span<const std::byte> part) {
+  // By far the most: small ones that follow each other quickly.
+  if (!has_ended_ && gathering_.holds(0) && batch_.add_brief(head, part)) return ok();
+  wire::Frame frame;
+  frame.head.assign(head);
+  // What is this small is copied, by a batch or into the ring.
+  frame.parts.push_back(Buffer(part, nullptr));
+  return send(frame);
+}
+
 Status ShmConnection::send(wire::Frame& frame) {
   if (has_ended_) return Error(Code::unavailable, "the connection has ended");
-  // By far the most: small ones that follow each other quickly.
-  if (gathering_.holds(0) && batch_.add_brief(frame)) return ok();
+  if (frame.parts.size() == 1 && gathering_.holds(0) &&
+      batch_.add_brief(frame.head.bytes(), frame.parts[0].bytes())) {
+    frame.parts.clear();
+    return ok();
+  }
   if (const std::size_t size = small_record_size(frame); size != 0) {
     if (gathering_.holds(0) && batch_.fits(size)) {
       batch_.add(frame, size);

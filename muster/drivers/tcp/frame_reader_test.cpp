@@ -213,8 +213,10 @@ std::vector<std::byte> gathered(const std::vector<Shape>& shapes) {
   WriteQueue queue(pool);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     wire::Frame frame = make_frame(shapes[i], i);
-    const std::size_t size = wire::small_frame_size(frame, WriteQueue::kCopied + 1);
-    if (size > 0 && queue.push_beside(frame, size)) continue;
+    if (wire::is_small_frame(frame, WriteQueue::kCopied + 1) &&
+        queue.push_beside(frame.head.bytes(), frame.parts[0].bytes())) {
+      continue;
+    }
     EXPECT_TRUE(queue.push(frame));
   }
   std::array<iovec, 64> runs;

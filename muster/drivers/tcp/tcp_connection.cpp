@@ -134,16 +134,36 @@ void TcpConnection::watch_for(std::uint32_t events) {
   shared_.loop.change(stream_->descriptor(), events);
 }
 
+// By far the most: small frames that follow each other quickly. False, and nothing has
+// happened, if this is none of those.
+[[gnu::always_inline]] inline bool TcpConnection::push_held(std::span<const std::byte> head,
+                                                            std::span<const std::byte> part) {
+  if (!gathering_.holds(queue_.bytes()) || !is_usable()) return false;
+  if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push_beside(head, part)) {
+    return false;
+  }
+  if (!gathering_.holds(queue_.bytes())) shared_.loop.flush_later(*this);
+  return true;
+}
+
+Status TcpConnection::send_copy(std::span<const std::byte, wire::kUsualHead> head,
+                                std::span<const std::byte> part) {
+  shared_.loop.check_held();
+  if (!part.empty() && push_held(head, part)) return ok();
+  wire::Frame frame;
+  frame.head.assign(head);
+  // The queue copies what is this small.
+  static_assert(net::kReferenceFrom <= WriteQueue::kCopied);
+  frame.parts.push_back(Buffer(part, nullptr));
+  return send(frame);
+}
+
 Status TcpConnection::send(wire::Frame& frame) {
   shared_.loop.check_held();
-  // By far the most: small ones that follow each other quickly.
-  if (gathering_.holds(queue_.bytes()) && is_usable() &&
-      queue_.bytes() < shared_.options.queue_limit) {
-    const std::size_t size = wire::small_frame_size(frame, WriteQueue::kCopied + 1);
-    if (size != 0 && queue_.push_beside(frame, size)) {
-      if (!gathering_.holds(queue_.bytes())) shared_.loop.flush_later(*this);
-      return ok();
-    }
+  if (wire::is_small_frame(frame, WriteQueue::kCopied + 1) &&
+      push_held(frame.head.bytes(), frame.parts[0].bytes())) {
+    frame.parts.clear();
+    return ok();
   }
   MUSTER_TRY_OK(check(frame));
   if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push(frame)) {
@@ -253,6 +273,9 @@ bool TcpConnection::read() {
     if (got.state == Transfer::State::blocked) break;
     any = true;
     if (got.state != Transfer::State::moved) break;
+    // The common buffer was full: a thousand messages and more, which are best used while
+    // they and their memory are in the processor's caches.
+    if (got.bytes == asked && asked == shared_.reading.size()) break;
     if (got.bytes < asked && (state_ != State::open || !stream_->has_more())) break;
   }
   if (any) gathering_.was_read();

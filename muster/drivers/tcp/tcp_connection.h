@@ -37,9 +37,10 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   void take_up(std::unique_ptr<Stream> stream, net::Sink& sink);
 
   Status send(wire::Frame& frame) override;
+  Status send_copy(std::span<const std::byte, wire::kUsualHead> head,
+                   std::span<const std::byte> part) override;
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer&) const override { return false; }
-  bool copies_small_parts() const override { return true; }
   std::size_t max_body() const override { return max_body_; }
   void close() override;
   net::Peer peer() const override;
@@ -69,6 +70,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   Status deliver(std::size_t bytes, std::size_t direct);
 
   // Writing.
+  bool push_held(std::span<const std::byte> head, std::span<const std::byte> part);
   bool write();
   void write_held();
   void write_failed();

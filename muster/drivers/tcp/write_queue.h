@@ -33,23 +33,24 @@ class WriteQueue {
   // there is no memory.
   bool push(wire::Frame& frame);
 
-  // The same for one that takes `size` bytes (wire::small_frame_size), if there is room for
-  // it beside what was staged last; as a brief one where that can be.
-  [[gnu::always_inline]] bool push_beside(wire::Frame& frame, std::size_t size) {
+  // Copies a frame of `head` and one part, which is not empty and of at most kCopied bytes,
+  // if there is room for it beside what was staged last; as a brief one where that can be.
+  [[gnu::always_inline]] bool push_beside(std::span<const std::byte> head,
+                                          std::span<const std::byte> part) {
+    std::size_t size = wire::prefix_size(1) + head.size() + part.size();
     if (first_ == runs_.size() || block_.size() - used_ < size) return false;
     std::byte* const at = block_.data() + used_;
     Run& last = runs_.back();
     if (last.data + last.size != at) return false;
-    if (const std::size_t brief = wire::write_brief_frame(frame, before_, at)) {
+    if (const std::size_t brief = wire::write_brief_frame(head, part, before_, at)) {
       size = brief;
     } else {
-      wire::write_small_frame(frame, at);
-      before_.assign(frame.head.bytes());
+      wire::write_small_frame(head, part, at);
+      before_.assign(head);
     }
     last.size += size;
     used_ += size;
     bytes_ += size;
-    frame.parts.clear();
     return true;
   }
 

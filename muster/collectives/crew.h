@@ -102,6 +102,11 @@ class Crew {
   bool has_refusal_ahead() const;
   // Under the baton. `rank` has begun the operation that this one is about to.
   bool is_ahead(Rank rank) const;
+  // Newcomers have not come in time for this rank: rank 0, which counts, is told.
+  void tell_late();
+  // Under the baton. Another has told that it cannot wait for those whom the operation names that
+  // this rank is about to begin.
+  bool is_anybody_late() const;
   // The slot for this operation, once it is free to be written.
   Result<Slot*> slot();
   // Shows the slot.

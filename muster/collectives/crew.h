@@ -82,7 +82,6 @@ class Crew {
   const std::shared_ptr<Fabric>& shared_fabric() const { return fabric_; }
   const Hosts& hosts() const { return hosts_; }
   bool is_one_host() const { return is_one_host_; }
-  bool is_elastic() const { return manners_.elastic; }
   // Ranks of this host may read each other's private memory.
   bool may_read_private() const { return may_read_private_; }
   bool is_here(Rank rank) const { return hosts_[rank] == hosts_[rank_]; }

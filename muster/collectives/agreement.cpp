@@ -56,7 +56,7 @@ void Agreement::lose(Rank rank, Loss loss) {
 void Agreement::adopt_losses(const std::vector<Rank>& lost) {
   for (const Rank rank : lost) {
     if (rank == me_) {
-      is_excluded_ = true;
+      be_excluded();
     } else if (!peers_[rank].is_lost) {
       take_for_lost(rank);
     }
@@ -74,6 +74,12 @@ void Agreement::leave_out(Rank rank) {
 void Agreement::take_for_lost(Rank rank) {
   peers_[rank].is_lost = true;
   send(rank, {.kind = Kind::refuse, .ballot = promised_, .lost = {rank}});
+}
+
+// Others may not know, and wait for its word, or for it to lead: it has none any more.
+void Agreement::be_excluded() {
+  if (std::exchange(is_excluded_, true)) return;
+  send_to_others({.kind = Kind::refuse, .ballot = promised_, .lost = {me_}});
 }
 
 void Agreement::take_up_held() {
@@ -225,7 +231,8 @@ void Agreement::receive(Rank from, const AgreementMessage& message) {
       }
       break;
     case Kind::refuse:
-      is_excluded_ = is_excluded_ || std::ranges::count(message.lost, me_) > 0;
+      if (std::ranges::count(message.lost, from) > 0) return lose(from, Loss::unsure);
+      if (std::ranges::count(message.lost, me_) > 0) be_excluded();
       promised_ = std::max(promised_, message.ballot);
       // Whoever has the later ballot leads; if it is lost, this rank begins anew.
       if (stage_ != Stage::following && own_ballot_ < message.ballot) stage_ = Stage::following;

@@ -67,7 +67,8 @@ struct AgreementMessage {
     state = 2,    // The answer: position, and what was accepted.
     propose = 3,  // Accept this decision.
     accept = 4,   // It is.
-    refuse = 5,   // A later ballot was promised: this one. Or `lost` names the receiver.
+    refuse = 5,   // A later ballot was promised: this one. Or `lost` names the receiver, or the
+                  // sender: that one has no part in this any more.
     decided = 6,  // This is decided.
   };
   Kind kind = Kind::ask;
@@ -135,6 +136,7 @@ class Agreement {
   void answer_proposal(Rank from, const AgreementMessage& message);
   void adopt_losses(const std::vector<Rank>& lost);
   void take_for_lost(Rank rank);
+  void be_excluded();
   void take_up_held();
   void decide(const Decision& decision);
   void send(Rank to, AgreementMessage message);

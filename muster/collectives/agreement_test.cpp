@@ -328,6 +328,42 @@ TEST(Agreement, WhoIsKnownNotToBelongIsTold) {
   }
 }
 
+// The others would follow it, and it has no part in this any more.
+TEST(Agreement, WhoWouldLeadAndIsKnownByOneNotToBelongIsLostToAll) {
+  for (Rank knows = 1; knows < 5; ++knows) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+      std::minstd_rand random(seed);
+      Group group(positions(5));
+      group.leave_out(knows, 0);
+      settle(group, [&](std::size_t count) { return random() % count; }, [](int) {});
+      EXPECT_TRUE(group.is_excluded(0)) << seed;
+      for (Rank rank = 1; rank < 5; ++rank) {
+        ASSERT_TRUE(group.decision(rank)) << rank << " seed " << seed;
+        EXPECT_EQ(group.decision(rank)->survivors, (std::vector<Rank>{1, 2, 3, 4}));
+      }
+    }
+  }
+}
+
+// Of the two, one or both are left out.
+TEST(Agreement, NobodyWaitsForWhoIsKnownByOneNotToBelong) {
+  for (Rank stranger = 0; stranger < 5; ++stranger) {
+    for (Rank knows = 0; knows < 5; ++knows) {
+      for (unsigned seed = 0; seed < 50 && knows != stranger; ++seed) {
+        std::minstd_rand random(seed);
+        Group group(positions(5));
+        group.leave_out(knows, stranger);
+        settle(group, [&](std::size_t count) { return random() % count; }, [](int) {});
+        for (Rank rank = 0; rank < 5; ++rank) {
+          const bool is_told = rank == stranger || rank == knows;
+          EXPECT_TRUE(group.decision(rank) || (is_told && group.is_excluded(rank)))
+              << rank << " of " << stranger << " and " << knows << " seed " << seed;
+        }
+      }
+    }
+  }
+}
+
 TEST(Agreement, BytesThatAreNoMessageAreRefused) {
   const AgreementMessage message{.kind = AgreementMessage::Kind::propose,
                                  .ballot = {3, 1},

@@ -109,7 +109,9 @@ class CommunicatorCore {
 
   // Newcomers.
   msg::internal::Waited find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
-  void welcome(std::uint64_t context, const Seats& seats, const std::vector<Id>& newcomers) const;
+  // Inside only. The crew of all members and of these: once each is here, or known to be lost.
+  Result<std::shared_ptr<Crew>> take_in(const std::vector<Id>& newcomers, std::uint64_t context,
+                                        const msg::Wait& wait);
 
   // Ranks that are known to be lost.
   std::vector<Rank> lost() const;
@@ -145,6 +147,9 @@ class CommunicatorCore {
   Status follow_decision(const msg::Wait& wait = {});
   Result<Decision> agree_with_those_who_went_on(const msg::Wait& wait);
   void count_settled();
+  Result<std::shared_ptr<Crew>> crew_with(const std::vector<Id>& newcomers, std::uint64_t context,
+                                          const msg::Wait& wait);
+  void welcome(std::uint64_t context, const Seats& seats, const std::vector<Id>& newcomers) const;
   Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);
   Result<std::shared_ptr<Crew>> finish_crew(std::shared_ptr<Crew> crew, const Status& ready);
   Status share_over_crew(const Buffer& mine, std::optional<Rank> root, std::vector<Buffer>& all);

@@ -82,7 +82,6 @@ class Crew {
   const std::shared_ptr<Fabric>& shared_fabric() const { return fabric_; }
   const Hosts& hosts() const { return hosts_; }
   bool is_one_host() const { return is_one_host_; }
-  bool is_elastic() const { return manners_.elastic; }
   // Ranks of this host may read each other's private memory.
   bool may_read_private() const { return may_read_private_; }
   bool is_here(Rank rank) const { return hosts_[rank] == hosts_[rank_]; }
@@ -102,6 +101,11 @@ class Crew {
   bool has_refusal_ahead() const;
   // Under the baton. `rank` has begun the operation that this one is about to.
   bool is_ahead(Rank rank) const;
+  // Newcomers have not come in time for this rank: rank 0, which counts, is told.
+  void tell_late();
+  // Under the baton. Another has told that it cannot wait for those whom the operation names that
+  // this rank is about to begin.
+  bool is_anybody_late() const;
   // The slot for this operation, once it is free to be written.
   Result<Slot*> slot();
   // Shows the slot.

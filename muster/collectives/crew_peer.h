@@ -65,6 +65,7 @@ struct Peer {
   bool has_told_trouble = false;        // It does no more operations. The same.
   bool has_unmade = false;              // It gave up before the crew was made. The same.
   bool is_left_out = false;             // Of what this crew was split from. The same.
+  std::uint64_t late_for = 0;           // Of newcomers: the operation that names them. The same.
   std::uint64_t finished = 0;           // Operations that it is known to have ended.
   std::uint64_t seen = 0;               // The latest of which its slot was looked at.
   std::atomic<std::uint64_t> heard{0};  // The latest operation that it is known to be in.

@@ -88,6 +88,20 @@ bool Crew::is_ahead(Rank rank) const {
   return slot.number.load(std::memory_order_acquire) > number_;
 }
 
+void Crew::tell_late() {
+  const loop::Turn turn(loop_);
+  if (rank_ == 0 || !seats_[0]->is_here()) return;
+  const Note note{.kind = NoteKind::late, .context = context_, .number = number_ + 1};
+  static_cast<void>(seats_[0]->send(note));
+}
+
+bool Crew::is_anybody_late() const {
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (peers_[rank].late_for == number_ + 1) return true;
+  }
+  return false;
+}
+
 bool Crew::has_refusal_ahead() const {
   return std::ranges::any_of(refusals_,
                              [this](const Refusal& one) { return one.number <= number_ + 1; });

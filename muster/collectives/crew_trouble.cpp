@@ -215,6 +215,7 @@ bool Crew::take(Seat& seat, const Note& note, wire::Frame& frame) {
     case NoteKind::leave: take_leave(*from, note); break;
     case NoteKind::refused: take_refused(*from, note, frame); break;
     case NoteKind::agree: take_agreement(*from, frame); break;
+    case NoteKind::late: peers_[*from].late_for = note.number; break;
     default: break;
   }
   return true;

@@ -218,6 +218,7 @@ void Fabric::lose(Seat& seat, const Error& why) {
   seat.segments.clear();
   seat.readies.clear();
   for (const auto& [context, crew] : crews_) crew->lose(seat);
+  if (std::ranges::count(watched_, seat.id) > 0) tell_gone(seat);
 }
 
 void Fabric::bury(std::unique_ptr<net::Link> link) {
@@ -284,6 +285,7 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
     case NoteKind::segment: return take_segment(seat, note, frame);
     case NoteKind::forget: seat.segments.erase(static_cast<std::uint32_t>(note.value)); return;
     case NoteKind::welcome: return take_welcome(note, frame);
+    case NoteKind::gone: return take_gone(seat, frame);
     case NoteKind::leave:
       if (note.context != 0) break;  // One crew's.
       seat.has_left = true;
@@ -319,14 +321,6 @@ void Fabric::take_segment(Seat& seat, const Note& note, const wire::Frame& frame
   if (frame.parts.size() != 1 || seat.segments.size() >= kMaxReadies) return;
   const arena::SharedBlock* block = arena::SharedBlock::of(frame.parts[0]);
   if (block != nullptr) seat.segments[static_cast<std::uint32_t>(note.value)] = block->segment();
-}
-
-void Fabric::take_welcome(const Note& note, const wire::Frame& frame) {
-  if (is_founded_ || frame.parts.size() != 1 || frame.parts[0].size() % sizeof(Id) != 0) return;
-  Welcome welcome{.context = note.context, .members = {}};
-  welcome.members.resize(frame.parts[0].size() / sizeof(Id));
-  std::memcpy(welcome.members.data(), frame.parts[0].data(), frame.parts[0].size());
-  welcome_ = std::move(welcome);
 }
 
 }  // namespace muster::collectives::internal

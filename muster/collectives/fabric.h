@@ -66,6 +66,11 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   // The communicator stands: from here on, others are newcomers.
   void become_founded();
   const std::optional<Welcome>& welcome() const { return welcome_; }
+  // Members wait for these newcomers, of whom some of them may never have heard: who loses one
+  // tells the others, until it is called with false.
+  void watch(const std::vector<Id>& newcomers, bool is_watched);
+  // They will not be taken in: who has not met them waits no more.
+  void tell_gone(const std::vector<Id>& newcomers);
 
   void enlist(Crew& crew);
   void strike_off(Crew& crew);
@@ -111,6 +116,8 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void take_ready(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_segment(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_welcome(const Note& note, const wire::Frame& frame);
+  void tell_gone(const Seat& gone);
+  void take_gone(const Seat& from, const wire::Frame& frame);
   void introduce_sample(const Buffer& sample);
   void await_readers();
   void lose(Seat& seat, const Error& why);
@@ -131,6 +138,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   std::unique_ptr<net::Endpoint> endpoint_;
   std::unique_ptr<msg::Membership> membership_;
   std::vector<std::shared_ptr<Seat>> seats_;
+  std::vector<Id> watched_;
   std::vector<std::unique_ptr<net::Link>> doomed_;
   std::multimap<std::uint64_t, Crew*> crews_;  // By context.
   Remains remains_;

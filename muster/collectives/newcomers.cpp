@@ -32,14 +32,64 @@ msg::internal::Waited CommunicatorCore::find_newcomers(std::vector<Id>& newcomer
   const TimePoint deadline = wait.deadline_from([this] { return fabric_->loop().now(); });
   const auto is_over = [&] {
     // Rank 0 counts; whether it has gone on nobody tells, where it shows so on its desk.
-    return find() || crew_->has_trouble() || crew_->has_refusal_ahead() || crew_->is_ahead(0);
+    return find() || crew_->has_trouble() || crew_->has_refusal_ahead() || crew_->is_ahead(0) ||
+           crew_->is_anybody_late();
   };
   msg::internal::Waited waited = msg::internal::Waited::timeout;
   while (waited == msg::internal::Waited::timeout && fabric_->loop().now() < deadline) {
     const TimePoint next = std::min(deadline, fabric_->loop().now() + kLookAgain);
     waited = msg::internal::wait_for(fabric_->loop(), wait, next, is_over);
   }
+  // Rank 0 may have more time, and this one waits for what it says.
+  if (waited == msg::internal::Waited::timeout) crew_->tell_late();
   return waited;
+}
+
+Result<std::shared_ptr<Crew>> CommunicatorCore::take_in(const std::vector<Id>& newcomers,
+                                                        std::uint64_t context,
+                                                        const msg::Wait& wait) {
+  const auto watch = [&](bool is_watched) {
+    const loop::Turn turn(fabric_->loop());
+    fabric_->watch(newcomers, is_watched);
+  };
+  watch(true);
+  const msg::internal::OnThrow unwatch([&] { watch(false); });
+  auto made = crew_with(newcomers, context, wait);
+  watch(false);
+  if (made) return made;
+  // Another may wait for one of whom it has never heard.
+  if (crew_->has_trouble()) {
+    crew_->give_up();
+  } else {
+    const loop::Turn turn(fabric_->loop());
+    fabric_->tell_gone(newcomers);
+  }
+  return made;
+}
+
+Result<std::shared_ptr<Crew>> CommunicatorCore::crew_with(const std::vector<Id>& newcomers,
+                                                          std::uint64_t context,
+                                                          const msg::Wait& wait) {
+  const auto are_here = [&] {
+    return crew_->has_trouble() || std::ranges::all_of(newcomers, [&](Id id) {
+             const std::shared_ptr<Seat> seat = fabric_->find(id);
+             return seat != nullptr && (seat->is_here() || seat->lost);
+           });
+  };
+  const auto waited = msg::internal::wait_for(fabric_->loop(), wait, are_here);
+  // Others may have gone on, and wait for this rank.
+  if (waited != msg::internal::Waited::done) {
+    return crew_->give_up(msg::internal::why_not(waited, "grow"));
+  }
+  if (crew_->has_trouble()) return crew_->give_up().during("grow");
+  Seats seats = crew_->seats();
+  for (const Id id : newcomers) {
+    const loop::Turn turn(fabric_->loop());
+    seats.push_back(fabric_->find(id));
+  }
+  // By each: one of them may be gone before it comes to that.
+  welcome(context, seats, newcomers);
+  return crew_for(context, std::move(seats), crew_->rank(), wait);
 }
 
 void CommunicatorCore::welcome(std::uint64_t context, const Seats& seats,

@@ -31,6 +31,8 @@ enum class NoteKind : std::uint8_t {
   leave = 12,    // I go, and this is no accident; or I have given up making `context`.
   message = 13,  // Point to point, with `tag`.
   refused = 14,  // My call was refused; it would have been operation `number`.
+  gone = 15,     // Who was to be taken in and never will be: the body has its id, and its name.
+  late = 16,     // I cannot wait for newcomers any longer; operation `number` would name them.
 };
 inline constexpr std::uint8_t kNoteVersion = 1;
 // Bytes of text that a note may bring along, to say why.

@@ -14,7 +14,6 @@ namespace muster::collectives {
 using internal::Call;
 using internal::CommunicatorCore;
 using internal::Crew;
-using internal::Seat;
 using internal::Seats;
 
 namespace {
@@ -158,7 +157,6 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
       return core_->refuse(
           Error(Code::invalid, fmt::format("grow: there are {} ranks already", crew.size())));
     }
-    loop::Loop& loop = crew.fabric().loop();
     std::vector<Id> newcomers(size - crew.size());
     const msg::Wait until = crew.bounded(wait);
     // Ranks that want different numbers of newcomers would else wait for them in vain.
@@ -182,29 +180,10 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
         !missing.empty()) {
       return Error(Code::timeout, internal::name_missing("grow", missing));
     }
-    const auto are_here = [&] {
-      return crew.has_trouble() || std::ranges::all_of(newcomers, [&](Id id) {
-               const std::shared_ptr<Seat> seat = crew.fabric().find(id);
-               return seat != nullptr && (seat->is_here() || seat->lost);
-             });
-    };
-    const auto waited = msg::internal::wait_for(loop, until, are_here);
-    // Others may have gone on, and wait for this rank.
-    if (waited != msg::internal::Waited::done) {
-      return crew.give_up(msg::internal::why_not(waited, "grow"));
-    }
-    if (crew.has_trouble()) return crew.give_up().during("grow");
-    Seats seats = crew.seats();
-    for (const Id id : newcomers) {
-      const loop::Turn turn(loop);
-      seats.push_back(crew.fabric().find(id));
-    }
     const std::uint64_t facts[] = {static_cast<std::uint64_t>(Fact::grow), crew.number(),
                                    newcomers.front().high};
     const std::uint64_t context = internal::derive_context(crew.context(), facts);
-    // By each: one of them may be gone before it comes to that.
-    core_->welcome(context, seats, newcomers);
-    MUSTER_TRY(auto made, core_->crew_for(context, std::move(seats), crew.rank(), until));
+    MUSTER_TRY(auto made, core_->take_in(newcomers, context, until));
     return wrap(std::make_unique<CommunicatorCore>(std::move(made), core_->manners()));
   };
   return core_->inside([&] { return core_->make_of_those_left(make); });

@@ -62,11 +62,7 @@ const Plan& Runner::plan_for(Ground ground) {
     const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
     const ChoiceTable* const given = crew_.fabric().options().choices;
     const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
-    Method method = choices.choose(shape_, size, ground, hosts, kWindow);
-    // Until elastic ones have been killed in earnest with plans through one rank (0030).
-    const bool is_bypassed = given == nullptr && crew_.is_elastic();
-    if (is_bypassed && method.algorithm == Algorithm::star) method.algorithm = Algorithm::doubling;
-    return make_plan(shape_, method, hosts);
+    return make_plan(shape_, choices.choose(shape_, size, ground, hosts, kWindow), hosts);
   });
 }
 

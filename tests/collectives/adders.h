@@ -72,8 +72,11 @@ class Crowd {
   std::vector<std::unique_ptr<net::testing::ChildProcess>> ranks_;
 };
 
+// Of any kind; or elastic, and of few numbers that go through one rank.
+enum class Rounds : std::uint8_t { any, elastic_over_links };
+
 // One crowd of 4 to 8, of which one or two die or stand still at a moment that
 // comes from the seed; and what must hold of the others.
-void play_round(unsigned seed);
+void play_round(unsigned seed, Rounds kind = Rounds::any);
 
 }  // namespace muster::tests

@@ -103,5 +103,13 @@ TEST(RandomRounds, WithFourToEightProcessesEndWellForTheSurvivors) {
   }
 }
 
+// 200 of them under the label `long`.
+TEST(RandomRounds, OfElasticOnesOverLinksEndWellForTheSurvivors) {
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    play_round(seed, Rounds::elastic_over_links);
+    if (HasFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -2,6 +2,8 @@
 //
 // Nobody has a deadline but who says so: who waits for such a rank would wait for ever.
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "tests/collectives/sim_ranks.h"
@@ -10,6 +12,14 @@ namespace muster::tests {
 namespace {
 
 using namespace std::chrono_literals;
+
+#ifdef MUSTER_ALL_MOMENTS
+constexpr std::uint64_t kStride = 1;
+constexpr std::uint64_t kSeeds = 4;
+#else
+constexpr std::uint64_t kStride = 5;
+constexpr std::uint64_t kSeeds = 1;
+#endif
 
 void be_elastic(CommunicatorOptions& options) {
   options.manners.elastic = true;
@@ -223,6 +233,78 @@ TEST(Deserters, WhoWereLeftOutOfASplitAreLostToTheirPart) {
             ranks.net().break_connections(ranks.host(lower), ranks.host(kSize - 1));
           }));
       if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// The same, and what rank 4 says to one of the others comes late: of those who make the part some
+// have heard that it is in it when they know that it was left out, and some have not.
+bool come_late(std::uint64_t seed, Rank lower, Rank deaf, std::uint64_t when) {
+  constexpr Rank kSize = 5;
+  constexpr Rank kLate = kSize - 1;
+  constexpr int kSteps = 3;
+  SimRanks ranks(kSize, seed, be_elastic);
+  std::vector<Made> parts(kSize);
+  std::vector<std::vector<std::int32_t>> sums(kSize);
+  bool has_broken = false;
+  TimePoint heals = kForever;
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator& all) {
+        auto part = all.split(0, -static_cast<int>(rank));
+        const bool may_fail = rank == lower || rank == kLate;
+        if (may_fail && !part) return;
+        ASSERT_TRUE(part) << part.error().describe();
+        parts[rank] = *std::move(part);  // It is not closed, as that would be heard.
+        for (int step = 0; step < kSteps; ++step) {
+          std::vector<std::int32_t> mine(1, 1 << rank);
+          const auto done = parts[rank]->all_reduce(mine, mine, Reduction::sum);
+          if (may_fail && !done) return;
+          ASSERT_TRUE(done) << "rank " << rank << " step " << step << ": "
+                            << done.error().describe();
+          std::int32_t sum = 0;
+          for (const Rank one : *done->contributors) {
+            sum += 1 << (parts[rank]->member(one)[5] - '0');  // Called rank_N_ID.
+          }
+          EXPECT_EQ(mine[0], sum);
+          sums[rank].push_back(sum);
+        }
+      },
+      [&](std::uint64_t event) {
+        if (event == when) {
+          has_broken = true;
+          ranks.net().break_connections(ranks.host(lower), ranks.host(kLate));
+          heals = ranks.now() + 1s;
+          ranks.net().part(ranks.host(deaf), ranks.host(kLate));
+        }
+        if (ranks.now() < heals) return;
+        ranks.net().join(ranks.host(deaf), ranks.host(kLate));
+        heals = kForever;
+      }));
+  for (int step = 0; step < kSteps; ++step) {
+    std::optional<std::int32_t> known;
+    for (const auto& of_rank : sums) {
+      if (of_rank.size() <= static_cast<std::size_t>(step)) continue;
+      if (!known) known = of_rank[step];
+      EXPECT_EQ(of_rank[step], *known) << "step " << step;
+    }
+  }
+  EXPECT_TRUE(ranks.run([&](Rank rank, Communicator&) { parts[rank].reset(); }));
+  return has_broken;
+}
+
+TEST(Deserters, WhoWereLeftOutOfASplitAndComeLateAreCountedInByAllOrByNone) {
+  for (std::uint64_t seed = 2; seed < 2 + kSeeds; ++seed) {
+    for (const Rank lower : {0U, 1U, 2U, 3U}) {
+      for (const Rank deaf : {0U, 1U, 2U, 3U}) {
+        bool is_over = deaf == lower;
+        for (std::uint64_t when = (lower + deaf) % kStride; !is_over; when += kStride) {
+          SCOPED_TRACE("seed " + std::to_string(seed) + ": ranks " + std::to_string(lower) +
+                       " and 4 part before event " + std::to_string(when) + ", and rank " +
+                       std::to_string(deaf) + " hears nothing of 4 for a while");
+          is_over = !come_late(seed, lower, deaf, when);
+          if (::testing::Test::HasFailure()) return;
+        }
+      }
     }
   }
 }

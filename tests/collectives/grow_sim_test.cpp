@@ -14,14 +14,15 @@ using namespace std::chrono_literals;
 
 constexpr Rank kSize = 3;
 constexpr std::uint64_t kNever = UINT64_MAX;
+constexpr std::uint64_t kSeeds = 4;  // Who hears of what first comes from it.
 
 using Made = std::unique_ptr<Communicator>;
 using Making = std::function<Result<Made>(Communicator&)>;
 
 class Run {
  public:
-  Run(Making making, bool has_newcomer)
-      : making_(std::move(making)), ranks_(kSize, 1), made_(kSize + 1) {
+  Run(Making making, bool has_newcomer, std::uint64_t seed = 1)
+      : making_(std::move(making)), ranks_(kSize, seed), made_(kSize + 1) {
     if (has_newcomer) ranks_.add_newcomer([this] { come(); });
   }
 
@@ -92,13 +93,16 @@ void kill_at_each_event(const Making& making, bool has_newcomer) {
   Run peace(making, has_newcomer);
   ASSERT_FALSE(peace.kill(0, kNever));
   peace.expect_all_have_it();
-  for (Rank victim = 0; victim < kSize; ++victim) {
-    for (std::uint64_t when = 0;; ++when) {
-      SCOPED_TRACE("rank " + std::to_string(victim) + " before event " + std::to_string(when));
-      Run run(making, has_newcomer);
-      if (!run.kill(victim, when)) break;
-      run.go_on_without(victim);
-      if (::testing::Test::HasFailure()) return;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (Rank victim = 0; victim < kSize; ++victim) {
+      for (std::uint64_t when = 0;; ++when) {
+        SCOPED_TRACE("rank " + std::to_string(victim) + " before event " + std::to_string(when) +
+                     " with seed " + std::to_string(seed));
+        Run run(making, has_newcomer, seed);
+        if (!run.kill(victim, when)) break;
+        run.go_on_without(victim);
+        if (::testing::Test::HasFailure()) return;
+      }
     }
   }
 }

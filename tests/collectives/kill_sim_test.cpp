@@ -379,6 +379,12 @@ class KillsOnMachines : public ::testing::TestWithParam<std::vector<int>> {
           all.push_back(one);
         }
       }
+      // The counts are told first, which goes over desks where all are on one machine.
+      if (operation == Operation::scatter || operation == Operation::gather ||
+          operation == Operation::all_to_all) {
+        all.push_back(all.back());
+        all.back().is_uneven = true;
+      }
     }
     return all;
   }

@@ -19,7 +19,7 @@ struct Round {
   std::vector<Rank> victims;
   bool is_stopped = false;  // Not killed: long enough to be taken for lost.
 
-  explicit Round(unsigned seed) {
+  Round(unsigned seed, Rounds kind) {
     std::minstd_rand random(seed * 2654435761U + 1);
     options.size = 4 + random() % 5;
     options.way = random() % 2 == 0 ? "shm" : "tcp";
@@ -27,6 +27,12 @@ struct Round {
     options.count = kCounts[random() % std::size(kCounts)];
     if (random() % 4 == 0) options.manner = "elastic";
     is_stopped = options.manner == "strict" && random() % 12 == 0;
+    if (kind == Rounds::elastic_over_links) {
+      options.way = "tcp";
+      options.manner = "elastic";
+      options.count = kCounts[random() % 3];
+      is_stopped = false;
+    }
     options.report_after.resize(options.size);
     const std::size_t deaths = is_stopped ? 1 : 1 + random() % 2;
     while (victims.size() < deaths) {
@@ -67,8 +73,8 @@ void expect_end(const Round& round, Crowd& crowd) {
 
 }  // namespace
 
-void play_round(unsigned seed) {
-  const Round round(seed);
+void play_round(unsigned seed, Rounds kind) {
+  const Round round(seed, kind);
   SCOPED_TRACE("seed " + std::to_string(seed) + ": " + std::to_string(round.options.size) + " " +
                round.options.way + " " + std::to_string(round.options.count) + " " +
                round.options.manner + (round.is_stopped ? " stopped" : ""));

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 #include <sys/wait.h>
@@ -23,8 +24,10 @@ Sleeper::Sleeper() {
     [[maybe_unused]] const ssize_t written = write(in.get(), &self, sizeof self);
     for (;;) pause();
   }
-  const ssize_t got = read(out.get(), &process_, sizeof process_);
+  std::array<std::byte, sizeof process_> told;
+  const ssize_t got = read(out.get(), told.data(), told.size());
   MUSTER_CHECK(got == sizeof process_, "it tells who it is");
+  std::memcpy(&process_, told.data(), told.size());
 }
 
 Sleeper::~Sleeper() { end(); }

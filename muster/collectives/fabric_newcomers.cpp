@@ -1,0 +1,66 @@
+// How a fabric takes newcomers in, and forgets those who are gone before all have met them.
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "muster/collectives/fabric.h"
+
+namespace muster::collectives::internal {
+namespace {
+
+// More than there are ranks and newcomers: so many seats nobody has to make for others' words.
+constexpr std::size_t kMostSeats = std::size_t{1} << 17;
+
+}  // namespace
+
+void Fabric::take_welcome(const Note& note, const wire::Frame& frame) {
+  if (is_founded_ || frame.parts.size() != 1 || frame.parts[0].size() % sizeof(Id) != 0) return;
+  Welcome welcome{.context = note.context, .members = {}};
+  welcome.members.resize(frame.parts[0].size() / sizeof(Id));
+  std::memcpy(welcome.members.data(), frame.parts[0].data(), frame.parts[0].size());
+  welcome_ = std::move(welcome);
+}
+
+void Fabric::watch(const std::vector<Id>& newcomers, bool is_watched) {
+  for (const Id id : newcomers) {
+    if (!is_watched) {
+      const auto one = std::ranges::find(watched_, id);
+      if (one != watched_.end()) watched_.erase(one);
+      continue;
+    }
+    watched_.push_back(id);
+    const std::shared_ptr<Seat> seat = find(id);
+    if (seat != nullptr && seat->lost) tell_gone(*seat);
+  }
+}
+
+void Fabric::tell_gone(const std::vector<Id>& newcomers) {
+  for (const Id id : newcomers) {
+    if (const std::shared_ptr<Seat> seat = find(id)) tell_gone(*seat);
+  }
+}
+
+void Fabric::tell_gone(const Seat& gone) {
+  for (const auto& seat : seats_) {
+    if (!seat->is_here() || seat->id == gone.id) continue;
+    wire::Parts parts;
+    parts.push_back(Buffer::copy_of(std::as_bytes(std::span(&gone.id, 1))));
+    parts.push_back(Buffer::copy_of(gone.name));
+    static_cast<void>(seat->send({.kind = NoteKind::gone}, std::move(parts)));
+  }
+}
+
+// The registry may never speak of one that came and went. A link that stands knows better.
+void Fabric::take_gone(const Seat& from, const wire::Frame& frame) {
+  Id id;
+  if (!from.hello->is_founded || frame.parts.size() != 2) return;
+  if (frame.parts[0].size() != sizeof id || !msg::is_name(frame.parts[1].text())) return;
+  std::memcpy(&id, frame.parts[0].data(), sizeof id);
+  if (!id || id == id_ || seats_.size() >= kMostSeats) return;
+  Seat& seat = seat_for(id, std::string(frame.parts[1].text()));
+  if (!seat.hello) lose(seat, Error(Code::unavailable, "it was gone before it came here"));
+}
+
+}  // namespace muster::collectives::internal

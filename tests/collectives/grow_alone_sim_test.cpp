@@ -1,0 +1,211 @@
+// grow() where one member knows less than the others, or has less time.
+//
+// All end soon, and alike: those who get the new communicator lose there who died, and the old one
+// goes on where nobody has got it. But for one of them nobody has a deadline to speak of.
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "tests/collectives/sim_ranks.h"
+
+namespace muster::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Rank kSize = 3;
+constexpr std::uint64_t kNever = UINT64_MAX;
+constexpr Duration kForGood = 30min;
+
+using Made = std::unique_ptr<Communicator>;
+
+// A registry that says nothing of one member: it may have come and gone between two looks.
+class Discreet final : public msg::Registry {
+ public:
+  Discreet(msg::Registry& whole, Id unheard) : whole_(whole), unheard_(unheard) {}
+
+  Result<std::unique_ptr<msg::Membership>> join(const msg::JoinRequest& request,
+                                                msg::RegistrySink& sink) override {
+    auto filter = std::make_unique<Filter>(sink, unheard_);
+    MUSTER_TRY(auto inner, whole_.join(request, *filter));
+    return std::unique_ptr<msg::Membership>(
+        std::make_unique<Filtered>(std::move(filter), std::move(inner)));
+  }
+  Result<std::unique_ptr<msg::Inquiry>> ask(const std::string& group, OnRoll done) override {
+    return whole_.ask(group, std::move(done));
+  }
+
+ private:
+  class Filter final : public msg::RegistrySink {
+   public:
+    Filter(msg::RegistrySink& sink, Id unheard) : sink_(sink), unheard_(unheard) {}
+    void on_admitted(const msg::Member& self) override { sink_.on_admitted(self); }
+    void on_joined(const msg::Member& member) override {
+      if (member.id != unheard_) sink_.on_joined(member);
+    }
+    void on_left(const msg::Member& member) override {
+      if (member.id != unheard_) sink_.on_left(member);
+    }
+    void on_lost(const msg::Member& member, const Error& why) override {
+      if (member.id != unheard_) sink_.on_lost(member, why);
+    }
+    void on_unreachable(const Error& why) override { sink_.on_unreachable(why); }
+    void on_ended(Error why) override { sink_.on_ended(std::move(why)); }
+
+   private:
+    msg::RegistrySink& sink_;
+    const Id unheard_;
+  };
+  class Filtered final : public msg::Membership {
+   public:
+    Filtered(std::unique_ptr<Filter> filter, std::unique_ptr<msg::Membership> inner)
+        : filter_(std::move(filter)), inner_(std::move(inner)) {}
+    void leave() override { inner_->leave(); }
+    void remind(const msg::Member& known) override { inner_->remind(known); }
+
+   private:
+    std::unique_ptr<Filter> filter_;  // Outlives the membership.
+    std::unique_ptr<msg::Membership> inner_;
+  };
+
+  msg::Registry& whole_;
+  const Id unheard_;
+};
+
+class Unheard {
+ public:
+  Unheard(bool is_elastic, Rank deaf)
+      : is_elastic_(is_elastic),
+        ranks_(kSize, 1,
+               [this, deaf](CommunicatorOptions& options) {
+                 options.manners.elastic = is_elastic_;
+                 options.manners.deadline = kForGood;
+                 if (options.rank != deaf) return;
+                 discreet_.emplace(*options.registry, Id{1, kSize + 1});
+                 options.registry = &*discreet_;
+               }),
+        made_(kSize) {
+    ranks_.add_newcomer([this] { come(); });
+  }
+  ~Unheard() {
+    is_over_ = true;
+    EXPECT_TRUE(ranks_.run([&](Rank rank, Communicator&) { made_[rank].reset(); }));
+  }
+  Unheard(const Unheard&) = delete;
+  Unheard& operator=(const Unheard&) = delete;
+
+  // True if there was such an event, before rank 0 has no more time: what is made at just that
+  // moment it may miss.
+  bool kill_newcomer(std::uint64_t when) {
+    const TimePoint begun = ranks_.now();
+    std::optional<TimePoint> killed;
+    EXPECT_TRUE(ranks_.run(
+        [&](Rank rank, Communicator& all) {
+          // Rank 0 tells the others when nobody has come.
+          Result<Made> made = all.grow(kSize + 1, rank == 0 ? msg::Wait(3s) : msg::Wait());
+          const Duration took = ranks_.now() - (made && killed ? *killed : begun);
+          EXPECT_LE(took, made ? 1s : 7s) << "rank " << rank;
+          if (made) {
+            made_[rank] = *std::move(made);
+          } else if (killed) {
+            const std::string why = made.error().message();
+            EXPECT_NE(why.find("grow: rank 3 did not come"), std::string::npos) << why;
+          }
+        },
+        [&](std::uint64_t event) {
+          if (event != when || ranks_.now() >= begun + 2900ms) return;
+          killed = ranks_.now();
+          ranks_.kill(kSize);
+        }));
+    return killed.has_value();
+  }
+
+  void expect_all_or_none_have_it() {
+    for (Rank rank = 1; rank < kSize; ++rank) {
+      EXPECT_EQ(made_[rank] == nullptr, made_[0] == nullptr) << rank;
+    }
+  }
+
+  void go_on() {
+    EXPECT_TRUE(ranks_.run([&](Rank rank, Communicator& all) {
+      if (made_[rank] == nullptr) {
+        const auto met = all.barrier();
+        EXPECT_TRUE(met) << met.error().describe();
+        return;
+      }
+      const auto met = made_[rank]->barrier();
+      EXPECT_EQ(met.has_value(), is_elastic_);
+      if (met) return;
+      auto left = made_[rank]->shrink(10s);
+      ASSERT_TRUE(left) << left.error().describe();
+      EXPECT_EQ((*left)->size(), kSize);
+      EXPECT_TRUE((*left)->barrier());
+    }));
+  }
+
+ private:
+  void come() {
+    if (has_come_ || is_over_) return;
+    has_come_ = true;
+    const auto joined = ranks_.join(
+        kSize, 4s, [this](CommunicatorOptions& options) { options.manners.elastic = is_elastic_; });
+    EXPECT_FALSE(joined && ranks_.is_alive(kSize));  // One member never comes to it.
+  }
+
+  const bool is_elastic_;
+  std::optional<Discreet> discreet_;
+  SimRanks ranks_;
+  std::vector<Made> made_;
+  bool has_come_ = false;
+  bool is_over_ = false;
+};
+
+class ANewcomer : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Of, ANewcomer, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "Elastic" : "Strict"; });
+
+TEST_P(ANewcomer, OfWhomOneMemberNeverHearsIsNotWaitedForOnceItIsGone) {
+  for (Rank deaf = 1; deaf < kSize; ++deaf) {
+    {
+      SCOPED_TRACE("it gives up, and rank " + std::to_string(deaf) + " has not heard of it");
+      Unheard lives(GetParam(), deaf);
+      ASSERT_FALSE(lives.kill_newcomer(kNever));
+      lives.expect_all_or_none_have_it();
+      lives.go_on();
+    }
+    for (std::uint64_t when = 0; !HasFailure(); ++when) {
+      SCOPED_TRACE("before event " + std::to_string(when) + ", of which rank " +
+                   std::to_string(deaf) + " does not hear");
+      Unheard unheard(GetParam(), deaf);
+      if (!unheard.kill_newcomer(when)) break;
+      unheard.expect_all_or_none_have_it();
+      unheard.go_on();
+    }
+  }
+}
+
+// Nobody comes.
+TEST_P(ANewcomer, IsWaitedForByAllAsLongAsTheOneWithTheLeastTimeMay) {
+  for (Rank hasty = 0; hasty < kSize; ++hasty) {
+    SCOPED_TRACE(hasty);
+    SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
+      options.manners.elastic = GetParam();
+      options.manners.deadline = kForGood;
+    });
+    const TimePoint begun = ranks.now();
+    EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
+      const auto grown = all.grow(kSize + 2, rank == hasty ? msg::Wait(2s) : msg::Wait());
+      EXPECT_LE(ranks.now() - begun, 3s) << "rank " << rank;
+      ASSERT_FALSE(grown);
+      EXPECT_EQ(grown.error().code(), Code::timeout) << grown.error().describe();
+      EXPECT_NE(grown.error().message().find("ranks 3, 4"), std::string::npos)
+          << grown.error().describe();
+      const auto met = all.barrier();
+      EXPECT_TRUE(met) << met.error().describe();
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -84,6 +84,7 @@ class ShmConnection final : public net::Connection, private loop::FdHandler, pri
   void tell_abilities();
 
   // Sending (shm_send.cpp).
+  Status send_whole(wire::Frame& frame);
   bool send_small(wire::Frame& frame, std::size_t size);
   std::byte* begin_record(std::uint16_t kind, std::uint16_t note, std::size_t size);
   std::byte* claim(std::uint16_t kind, std::uint16_t note, std::size_t size);

@@ -40,13 +40,14 @@ std::size_t ShmConnection::max_body() const {
 
 Status ShmConnection::send_copy(std::span<const std::byte, wire::kUsualHead> head,
                                 std::span<const std::byte> part) {
+  if (has_ended_) return Error(Code::unavailable, "the connection has ended");
   // By far the most: small ones that follow each other quickly.
-  if (!has_ended_ && gathering_.holds(0) && batch_.add_brief(head, part)) return ok();
+  if (gathering_.holds(0) && batch_.add_brief(head, part)) return ok();
   wire::Frame frame;
   frame.head.assign(head);
   // What is this small is copied, by a batch or into the ring.
   frame.parts.push_back(Buffer(part, nullptr));
-  return send(frame);
+  return send_whole(frame);
 }
 
 Status ShmConnection::send(wire::Frame& frame) {
@@ -56,6 +57,11 @@ Status ShmConnection::send(wire::Frame& frame) {
     frame.parts.clear();
     return ok();
   }
+  return send_whole(frame);
+}
+
+// Not by what differs from the frame before.
+Status ShmConnection::send_whole(wire::Frame& frame) {
   if (const std::size_t size = small_record_size(frame); size != 0) {
     if (gathering_.holds(0) && batch_.fits(size)) {
       batch_.add(frame, size);

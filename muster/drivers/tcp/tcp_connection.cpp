@@ -155,7 +155,7 @@ Status TcpConnection::send_copy(std::span<const std::byte, wire::kUsualHead> hea
   // The queue copies what is this small.
   static_assert(net::kReferenceFrom <= WriteQueue::kCopied);
   frame.parts.push_back(Buffer(part, nullptr));
-  return send(frame);
+  return push(frame);
 }
 
 Status TcpConnection::send(wire::Frame& frame) {
@@ -165,6 +165,10 @@ Status TcpConnection::send(wire::Frame& frame) {
     frame.parts.clear();
     return ok();
   }
+  return push(frame);
+}
+
+Status TcpConnection::push(wire::Frame& frame) {
   MUSTER_TRY_OK(check(frame));
   if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push(frame)) {
     wants_room_ = true;

@@ -7,7 +7,7 @@
 namespace muster {
 
 // Logs where and why, then aborts: going on would corrupt what others rely on.
-[[noreturn]] void check_failed(std::string_view file, int line, std::string_view why);
+[[noreturn, gnu::cold]] void check_failed(std::string_view file, int line, std::string_view why);
 
 }  // namespace muster
 

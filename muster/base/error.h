@@ -27,11 +27,12 @@ std::string_view name(Code code);
 
 class Error {
  public:
-  Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  [[gnu::cold, gnu::noinline]] Error(Code code, std::string message)
+      : code_(code), message_(std::move(message)) {}
 
   // The same error, with what was being attempted put in front: "attempt: cause".
-  Error during(std::string_view attempt) const&;
-  Error during(std::string_view attempt) &&;
+  [[gnu::cold, gnu::noinline]] Error during(std::string_view attempt) const&;
+  [[gnu::cold, gnu::noinline]] Error during(std::string_view attempt) &&;
 
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
@@ -47,6 +48,6 @@ class Error {
 };
 
 // An error from errno-style number `number`, with the system's own text.
-Error system_error(Code code, std::string_view attempt, int number);
+[[gnu::cold, gnu::noinline]] Error system_error(Code code, std::string_view attempt, int number);
 
 }  // namespace muster

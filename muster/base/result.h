@@ -11,18 +11,26 @@
 #include "muster/base/error.h"
 
 namespace muster {
+namespace internal {
+
+// Out of the way of those that succeed, like all that is done with an error.
+struct DiscardError {
+  [[gnu::cold, gnu::noinline]] void operator()(Error* error) const { delete error; }
+};
+using HeldError = std::unique_ptr<Error, DiscardError>;
+
+}  // namespace internal
 
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(const T& value) : value_(value) {}
   Result(T&& value) : value_(std::move(value)) {}
-  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  [[gnu::cold, gnu::noinline]] Result(Error error) : error_(new Error(std::move(error))) {}
   Result(Result&&) noexcept = default;
   Result& operator=(Result&&) noexcept = default;
   Result(const Result& other)
-      : value_(other.value_),
-        error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+      : value_(other.value_), error_(other.error_ ? new Error(*other.error_) : nullptr) {}
   Result& operator=(const Result& other) { return *this = Result(other); }
   ~Result() = default;
 
@@ -40,7 +48,7 @@ class [[nodiscard]] Result {
 
  private:
   std::optional<T> value_;
-  std::unique_ptr<Error> error_;  // Apart, so that success is cheap to hand on.
+  internal::HeldError error_;  // Apart, so that success is cheap to hand on.
 };
 
 // What an operation returns that has nothing to give but may fail. A word: null
@@ -49,11 +57,10 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  [[gnu::cold, gnu::noinline]] Result(Error error) : error_(new Error(std::move(error))) {}
   Result(Result&&) noexcept = default;
   Result& operator=(Result&&) noexcept = default;
-  Result(const Result& other)
-      : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+  Result(const Result& other) : error_(other.error_ ? new Error(*other.error_) : nullptr) {}
   Result& operator=(const Result& other) { return *this = Result(other); }
   ~Result() = default;
 
@@ -65,7 +72,7 @@ class [[nodiscard]] Result<void> {
   Error&& error() && { return std::move(*error_); }
 
  private:
-  std::unique_ptr<Error> error_;
+  internal::HeldError error_;
 };
 using Status = Result<void>;
 inline Status ok() { return {}; }

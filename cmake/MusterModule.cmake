@@ -22,6 +22,10 @@ if(MUSTER_SANITIZE)
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 
+if(MUSTER_UNITY)
+  include(${CMAKE_CURRENT_LIST_DIR}/MusterOrder.cmake)
+endif()
+
 # All that is no test: libraries, programs, examples.
 add_custom_target(muster_programs)
 

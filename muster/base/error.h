@@ -31,8 +31,8 @@ class Error {
       : code_(code), message_(std::move(message)) {}
 
   // The same error, with what was being attempted put in front: "attempt: cause".
-  [[gnu::cold, gnu::noinline]] Error during(std::string_view attempt) const&;
-  [[gnu::cold, gnu::noinline]] Error during(std::string_view attempt) &&;
+  [[gnu::cold]] Error during(std::string_view attempt) const&;
+  [[gnu::cold]] Error during(std::string_view attempt) &&;
 
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
@@ -48,6 +48,6 @@ class Error {
 };
 
 // An error from errno-style number `number`, with the system's own text.
-[[gnu::cold, gnu::noinline]] Error system_error(Code code, std::string_view attempt, int number);
+[[gnu::cold]] Error system_error(Code code, std::string_view attempt, int number);
 
 }  // namespace muster

@@ -146,10 +146,18 @@ void TcpConnection::watch_for(std::uint32_t events) {
   return true;
 }
 
+// The next most: a small one when nothing else waits.
+inline bool TcpConnection::push_alone(std::span<const std::byte> head,
+                                      std::span<const std::byte> part) {
+  if (!is_usable() || !queue_.push_alone(head, part)) return false;
+  if (!gathering_.holds(queue_.bytes())) shared_.loop.flush_later(*this);
+  return true;
+}
+
 Status TcpConnection::send_copy(std::span<const std::byte, wire::kUsualHead> head,
                                 std::span<const std::byte> part) {
   shared_.loop.check_held();
-  if (!part.empty() && push_held(head, part)) return ok();
+  if (!part.empty() && (push_held(head, part) || push_alone(head, part))) return ok();
   wire::Frame frame;
   frame.head.assign(head);
   // The queue copies what is this small.
@@ -160,10 +168,13 @@ Status TcpConnection::send_copy(std::span<const std::byte, wire::kUsualHead> hea
 
 Status TcpConnection::send(wire::Frame& frame) {
   shared_.loop.check_held();
-  if (wire::is_small_frame(frame, WriteQueue::kCopied + 1) &&
-      push_held(frame.head.bytes(), frame.parts[0].bytes())) {
-    frame.parts.clear();
-    return ok();
+  if (wire::is_small_frame(frame, WriteQueue::kCopied + 1)) {
+    const std::span<const std::byte> head = frame.head.bytes();
+    const std::span<const std::byte> part = frame.parts[0].bytes();
+    if (push_held(head, part) || push_alone(head, part)) {
+      frame.parts.clear();
+      return ok();
+    }
   }
   return push(frame);
 }

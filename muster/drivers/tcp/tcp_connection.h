@@ -71,6 +71,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
 
   // Writing.
   bool push_held(std::span<const std::byte> head, std::span<const std::byte> part);
+  bool push_alone(std::span<const std::byte> head, std::span<const std::byte> part);
   Status push(wire::Frame& frame);
   bool write();
   void write_held();

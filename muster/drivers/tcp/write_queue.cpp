@@ -73,17 +73,22 @@ void WriteQueue::refer(Buffer part) {
 }
 
 std::size_t WriteQueue::gather(std::span<iovec> out) const {
-  const std::size_t count = std::min(out.size(), runs_.size() - first_);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Run& run = runs_[first_ + i];
-    out[i] = {const_cast<std::byte*>(run.data), run.size};
+  std::size_t used = 0;
+  if (alone_begin_ < alone_end_) {
+    out[used++] = {const_cast<std::byte*>(alone_.data()) + alone_begin_, alone_end_ - alone_begin_};
   }
-  return count;
+  for (std::size_t i = first_; i < runs_.size() && used < out.size(); ++i) {
+    out[used++] = {const_cast<std::byte*>(runs_[i].data), runs_[i].size};
+  }
+  return used;
 }
 
 void WriteQueue::consume(std::size_t bytes) {
   bytes_ -= bytes;
   if (bytes_ == 0) return clear();
+  const std::size_t alone = std::min(bytes, alone_end_ - alone_begin_);
+  alone_begin_ += alone;
+  bytes -= alone;
   while (bytes > 0) {
     Run& run = runs_[first_];
     if (bytes < run.size) {
@@ -105,10 +110,12 @@ void WriteQueue::forget_consumed() {
 }
 
 void WriteQueue::clear() {
+  alone_begin_ = alone_end_ = 0;
+  bytes_ = 0;
+  if (runs_.empty()) return;
   runs_.clear();
   if (runs_.capacity() > kKeptRuns) runs_.shrink_to_fit();
   first_ = 0;
-  bytes_ = 0;
   block_ = WritableBuffer();
   used_ = 0;
 }

@@ -2,10 +2,12 @@
 //
 // Heads and small parts are copied side by side into staging memory; larger
 // parts are referred to and let go when their last byte has left. An empty
-// queue holds no staging memory.
+// queue holds no staging memory. A small frame that finds the queue empty lies in
+// the queue itself: most leave before another comes.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -27,11 +29,25 @@ class WriteQueue {
   // Staging memory is taken in blocks of this size.
   static constexpr std::size_t kBlock = std::size_t{64} << 10;
 
+  // The largest frame that is kept without any.
+  static constexpr std::size_t kAlone = 256;
+
   explicit WriteQueue(BufferPool& pool) : pool_(pool) {}
 
   // Appends `frame` and takes its parts. False, with the frame untouched, if
   // there is no memory.
   bool push(wire::Frame& frame);
+
+  // Copies a frame of `head` and one part, which is not empty, if nothing else waits and it
+  // is small enough.
+  [[gnu::always_inline]] bool push_alone(std::span<const std::byte> head,
+                                         std::span<const std::byte> part) {
+    if (bytes_ != 0 || wire::prefix_size(1) + head.size() + part.size() > kAlone) return false;
+    wire::write_small_frame(head, part, alone_.data());
+    before_.assign(head);
+    bytes_ = alone_end_ = wire::prefix_size(1) + head.size() + part.size();
+    return true;
+  }
 
   // Copies a frame of `head` and one part, which is not empty and of at most kCopied bytes,
   // if there is room for it beside what was staged last; as a brief one where that can be.
@@ -87,6 +103,10 @@ class WriteQueue {
   wire::Head before_;     // Of the frame that was taken last.
   WritableBuffer block_;  // Where staging goes on.
   std::size_t used_ = 0;  // Of block_.
+  // Goes before all runs.
+  std::size_t alone_begin_ = 0;
+  std::size_t alone_end_ = 0;
+  std::array<std::byte, kAlone> alone_;
 };
 
 }  // namespace muster::drivers::tcp

@@ -71,6 +71,49 @@ TEST(WriteQueue, RefersToLargePartsAndLetsThemGoWithTheirLastByte) {
   EXPECT_TRUE(queue.empty());
 }
 
+// Copies the frame's only part, as push() does for those that go in other ways.
+bool push_alone(WriteQueue& queue, const wire::Frame& frame) {
+  return queue.push_alone(frame.head.bytes(), frame.parts[0].bytes());
+}
+
+TEST(WriteQueue, KeepsASmallFrameThatIsAloneInItself) {
+  BufferPool pool;
+  WriteQueue queue(pool);
+  const wire::Frame first = make_frame({24, {64}}, 1);
+  const wire::Frame last = make_frame({24, {WriteQueue::kAlone - 40}}, 2);
+  const wire::Frame too_large = make_frame({24, {WriteQueue::kAlone - 39}}, 3);
+
+  ASSERT_TRUE(push_alone(queue, first));
+  EXPECT_FALSE(push_alone(queue, last)) << "another waits";
+  EXPECT_EQ(peek(queue, SIZE_MAX), on_the_wire(first));
+  queue.consume(queue.bytes());
+  EXPECT_FALSE(push_alone(queue, too_large));
+  EXPECT_TRUE(queue.empty());
+  ASSERT_TRUE(push_alone(queue, last));
+  EXPECT_EQ(peek(queue, SIZE_MAX), on_the_wire(last));
+  queue.clear();
+
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(pool.idle(), 0U) << "no staging memory was taken";
+}
+
+TEST(WriteQueue, SendsWhatIsLeftOfAFrameThatWasAloneBeforeAllElse) {
+  const wire::Frame first = make_frame({24, {64}}, 1);
+  std::vector<std::byte> expected = on_the_wire(first);
+  append(expected, on_the_wire(make_frame({24, {3000}}, 2)));
+  for (std::size_t cut = 0; cut <= expected.size(); ++cut) {
+    BufferPool pool;
+    WriteQueue queue(pool);
+    ASSERT_TRUE(push_alone(queue, first));
+    wire::Frame second = make_frame({24, {3000}}, 2);
+    ASSERT_TRUE(queue.push(second));
+
+    queue.consume(cut);
+
+    ASSERT_EQ(peek(queue, SIZE_MAX), std::vector(expected.begin() + cut, expected.end()));
+  }
+}
+
 TEST(WriteQueue, TakesUpAnywhere) {
   std::vector<std::byte> expected;
   for (std::size_t i = 0; i < kShapes.size(); ++i)
@@ -104,6 +147,9 @@ TEST(WriteQueue, KeepsOrderHoweverItIsFilledAndEmptied) {
         wire::Frame frame = make_frame(shape, step);
         append(expected, on_the_wire(frame));
         ASSERT_TRUE(queue.push(frame));
+      } else if (chance() % 3 == 0) {
+        const wire::Frame frame = make_frame({24, {chance() % 216 + 1}}, step);
+        if (push_alone(queue, frame)) append(expected, on_the_wire(frame));
       } else if (!queue.empty()) {
         const std::vector<std::byte> next = peek(queue, chance() % 10'000 + 1, chance() % 5 + 1);
         append(left, next);

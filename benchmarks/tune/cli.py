@@ -9,11 +9,12 @@ from pathlib import Path
 from benchmarks.harness import program
 from benchmarks.harness.build import BuildError, build
 from benchmarks.harness.guard import FOREIGN_LIMIT
+from benchmarks.harness.reference import this_cpu
 from benchmarks.tune import methods
 from benchmarks.tune.contest import hold
-from benchmarks.tune.table import Method, Row, chosen, compact, merged, parse, replaced, to_text
+from benchmarks.tune.table import Method, Row, chosen, compact, merged, to_text
+from benchmarks.tune.tables import Tables
 
-TABLE = Path(__file__).resolve().parents[2] / "muster" / "collectives" / "choices.inc"
 # What is slower than that at one size is not tried at larger ones.
 HOPELESS = 3.0
 # So often a measurement is taken again because others were busy.
@@ -81,7 +82,7 @@ def tune(
 
 def main(arguments: Sequence[str]) -> int:
     options = arguments_of(arguments)
-    table = parse(TABLE.read_text(encoding="utf-8"))
+    tables = Tables(this_cpu())
     end = time.monotonic() + 60 * options.minutes
     left_out = []
     try:
@@ -92,18 +93,18 @@ def main(arguments: Sequence[str]) -> int:
                     left_out.append(f"{ground} {operation}")
                     continue
                 new = [
-                    tune(programs, table, ground, operation, ranks, options.seconds)
+                    tune(programs, tables.rows(), ground, operation, ranks, options.seconds)
                     for ranks in methods.RANKS
                 ]
-                table = replaced(table, compact(new))
+                path = tables.put(ground, compact(new))
                 # What is measured is kept, whatever comes of the rest.
                 if not options.print:
-                    TABLE.write_text(to_text(table), encoding="utf-8")
+                    path.write_text(tables.text(path), encoding="utf-8")
     except (BuildError, program.ProgramError) as error:
         print(f"failed: {error}", file=sys.stderr)
         return 1
     if options.print:
-        print(to_text(table), end="")
+        print(to_text(tables.rows()), end="")
     for one in left_out:
         print(f"left as it was, the time was over: {one}", file=sys.stderr)
     return 0

@@ -11,4 +11,13 @@ unsigned usable_processors() {
   return count > 0 ? static_cast<unsigned>(count) : 1;
 }
 
+ProcessorMaker processor_maker() {
+#if defined(__x86_64__)
+  static const bool kIsIntel = __builtin_cpu_is("intel") != 0;
+  return kIsIntel ? ProcessorMaker::intel : ProcessorMaker::other;
+#else
+  return ProcessorMaker::other;
+#endif
+}
+
 }  // namespace muster

@@ -1,10 +1,18 @@
-// How many processors there are to run on.
+// How many processors there are to run on, and whose.
 
 #pragma once
+
+#include <cstdint>
 
 namespace muster {
 
 // Those that this process may use. At least one.
 unsigned usable_processors();
+
+// Who made them, for what is faster in one way on some and in another on others.
+enum class ProcessorMaker : std::uint8_t { intel, other };
+
+// The same for all processes of a machine.
+ProcessorMaker processor_maker();
 
 }  // namespace muster

@@ -12,13 +12,34 @@ namespace {
 
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
-const std::vector<Choice>& standard_rows() {
+std::vector<Choice> common_rows() {
   using enum Operation;
   using enum Algorithm;
-  static const std::vector<Choice> kRows{
+  return {
 #include "muster/collectives/choices.inc"
   };
-  return kRows;
+}
+
+// In place of all common ones of the same ground and operation.
+std::vector<Choice> intel_rows() {
+  using enum Operation;
+  using enum Algorithm;
+  return {
+#include "muster/collectives/choices_intel.inc"
+  };
+}
+
+std::vector<Choice> rows_for(ProcessorMaker maker) {
+  std::vector<Choice> rows = common_rows();
+  if (maker != ProcessorMaker::intel) return rows;
+  const std::vector<Choice> better = intel_rows();
+  std::erase_if(rows, [&](const Choice& row) {
+    return std::ranges::any_of(better, [&](const Choice& other) {
+      return other.ground == row.ground && other.operation == row.operation;
+    });
+  });
+  rows.insert(rows.end(), better.begin(), better.end());
+  return rows;
 }
 
 auto key(const Choice& row) { return std::tuple(row.ground, row.operation, row.ranks, row.bytes); }
@@ -102,13 +123,15 @@ Result<ChoiceTable> ChoiceTable::make(std::vector<Choice> rows) {
   return table;
 }
 
-const ChoiceTable& ChoiceTable::standard() {
-  static const ChoiceTable kTable = [] {
-    Result<ChoiceTable> made = make(standard_rows());
-    MUSTER_CHECK(made.has_value(), "choices.inc has a row that cannot be");
+const ChoiceTable& ChoiceTable::standard(ProcessorMaker maker) {
+  const auto make_for = [](ProcessorMaker whose) {
+    Result<ChoiceTable> made = make(rows_for(whose));
+    MUSTER_CHECK(made.has_value(), "the table in the tree has a row that cannot be");
     return *std::move(made);
-  }();
-  return kTable;
+  };
+  static const ChoiceTable kIntel = make_for(ProcessorMaker::intel);
+  static const ChoiceTable kOther = make_for(ProcessorMaker::other);
+  return maker == ProcessorMaker::intel ? kIntel : kOther;
 }
 
 const Choice* ChoiceTable::find(Ground ground, Operation operation, Rank ranks,

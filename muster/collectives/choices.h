@@ -1,7 +1,8 @@
 // Which method an operation is done by: a table of rows, and the rule that
 // reads it. Pure; all ranks that say the same choose the same.
 //
-// The rows (choices.inc) are measured and written by `scripts/tune collectives`.
+// The rows (choices.inc, choices_intel.inc) are measured and written by `scripts/tune
+// collectives`.
 
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "muster/base/processors.h"
 #include "muster/base/result.h"
 #include "muster/collectives/plans.h"
 #include "muster/collectives/shape.h"
@@ -53,8 +55,9 @@ class ChoiceTable {
   // Code::invalid if a row names an algorithm that its operation does not have
   // on its ground.
   static Result<ChoiceTable> make(std::vector<Choice> rows);
-  // The one in the tree.
-  static const ChoiceTable& standard();
+  // The one in the tree. Between hosts it is the same on all machines; within one host,
+  // where all ranks have the same processors, whose they are may matter.
+  static const ChoiceTable& standard(ProcessorMaker maker = processor_maker());
 
   // The row's method for the shape, in elements of `size` bytes, with segments
   // that fit windows of `window` bytes. Where the row's cannot be (it is not

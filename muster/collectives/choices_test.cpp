@@ -1,5 +1,9 @@
 #include "muster/collectives/choices.h"
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,6 +13,7 @@ namespace muster::collectives {
 namespace {
 
 constexpr std::uint64_t kMega = 1 << 20;
+constexpr std::array kMakers{ProcessorMaker::intel, ProcessorMaker::other};
 
 Choice row(Rank ranks, std::uint64_t bytes, Algorithm algorithm, std::uint64_t segment = 0) {
   return {Ground::links, Operation::all_reduce, ranks, bytes, algorithm, segment};
@@ -46,11 +51,42 @@ TEST(ChoiceTable, RefusesARowThatCannotBe) {
 
 TEST(ChoiceTable, KeepsSegmentsWithinTheWindowsAndFewEnough) {
   const Shape shape = Shape::equal(Operation::all_reduce, 4, 0, 64 * kMega);
-  const Method method = ChoiceTable::standard().choose(shape, 4, Ground::windows, {}, 64 << 10);
-  EXPECT_EQ(method.algorithm, Algorithm::staged);
-  EXPECT_LE(make_plan(shape, method).window * 4, 64U << 10);
   const Shape huge = Shape::equal(Operation::all_reduce, 4, 0, 4096 * kMega);
-  EXPECT_LT(4096 * kMega / ChoiceTable::standard().choose(huge, 8, Ground::links).segment, 20000U);
+  for (const ProcessorMaker maker : kMakers) {
+    const ChoiceTable& table = ChoiceTable::standard(maker);
+    const Method method = table.choose(shape, 4, Ground::windows, {}, 64 << 10);
+    EXPECT_EQ(method.algorithm, Algorithm::staged);
+    EXPECT_LE(make_plan(shape, method).window * 4, 64U << 10);
+    EXPECT_LT(4096 * kMega / table.choose(huge, 8, Ground::links).segment, 20000U);
+  }
+}
+
+// Ranks of several hosts may have different processors, and must choose alike.
+TEST(ChoiceTable, IsTheSameBetweenHostsOnAllProcessors) {
+  const auto between_hosts = [](ProcessorMaker maker) {
+    std::vector<Choice> found;
+    for (const Choice& row : ChoiceTable::standard(maker).rows()) {
+      if (row.ground == Ground::links || row.ground == Ground::hosts) found.push_back(row);
+    }
+    return found;
+  };
+  ASSERT_FALSE(between_hosts(ProcessorMaker::other).empty());
+  EXPECT_EQ(between_hosts(ProcessorMaker::intel), between_hosts(ProcessorMaker::other));
+}
+
+// A table of some processors has rows of its own for some operations, and those of all for the
+// others.
+TEST(ChoiceTable, HasARowForEachGroundAndOperationOnAllProcessors) {
+  for (const ProcessorMaker maker : kMakers) {
+    for (const Ground ground : kGrounds) {
+      for (const Operation operation : kOperations) {
+        EXPECT_TRUE(std::ranges::any_of(
+            ChoiceTable::standard(maker).rows(),
+            [&](const Choice& row) { return row.ground == ground && row.operation == operation; }))
+            << name(ground) << " " << name(operation);
+      }
+    }
+  }
 }
 
 // One rank has all, many others nothing: as many rounds as for its block, in small pieces.
@@ -62,24 +98,31 @@ TEST(ChoiceTable, KeepsThePhasesOfUnevenBlocksFewEnough) {
        {Operation::scatter, Operation::gather, Operation::all_gather, Operation::reduce_scatter}) {
     Shape shape = Shape::equal(operation, kRanks, 0, 0);
     shape.blocks = Blocks::uneven(counts);
-    const Method method = ChoiceTable::standard().choose(shape, 1, Ground::windows);
-    ASSERT_EQ(method.algorithm, Algorithm::staged);
-    EXPECT_LT(counts[3] / (method.segment / kRanks), kLastPhase / 3) << name(operation);
+    for (const ProcessorMaker maker : kMakers) {
+      const Method method = ChoiceTable::standard(maker).choose(shape, 1, Ground::windows);
+      ASSERT_EQ(method.algorithm, Algorithm::staged);
+      EXPECT_LT(counts[3] / (method.segment / kRanks), kLastPhase / 3) << name(operation);
+    }
+  }
+}
+
+void expect_plans_within(std::uint64_t window, const Shape& shape, Ground ground) {
+  for (const ProcessorMaker maker : kMakers) {
+    for (const std::size_t size : {1U, 8U}) {
+      const Method method = ChoiceTable::standard(maker).choose(shape, size, ground, {}, window);
+      EXPECT_LE(make_plan(shape, method).window * size, window)
+          << name(shape.operation) << " " << name(ground) << " " << shape.ranks << " "
+          << shape.count;
+    }
   }
 }
 
 TEST(ChoiceTable, KeepsAllPlansWithinTheWindow) {
-  constexpr std::uint64_t window = 4 * kMega;
   for (const Operation operation : kOperations) {
     for (const Ground ground : {Ground::arena, Ground::readable, Ground::windows}) {
       for (const Rank ranks : {2U, 7U, 33U}) {
         for (const std::uint64_t count : {std::uint64_t{1000}, kMega}) {
-          const Shape shape = Shape::equal(operation, ranks, 1, count);
-          for (const std::size_t size : {1U, 8U}) {
-            const Method method = ChoiceTable::standard().choose(shape, size, ground, {}, window);
-            EXPECT_LE(make_plan(shape, method).window * size, window)
-                << name(operation) << " " << name(ground) << " " << ranks << " " << count;
-          }
+          expect_plans_within(4 * kMega, Shape::equal(operation, ranks, 1, count), ground);
         }
       }
     }
@@ -101,7 +144,8 @@ RC_GTEST_PROP(ChoiceTable, HasAPlanForEverything, ()) {
   for (Rank rank = 0; ground == Ground::hosts && rank < shape.ranks; ++rank) {
     hosts.push_back(rank % 3);
   }
-  const Method method = ChoiceTable::standard().choose(shape, 4, ground, hosts);
+  const ProcessorMaker maker = *rc::gen::elementOf(std::vector(kMakers.begin(), kMakers.end()));
+  const Method method = ChoiceTable::standard(maker).choose(shape, 4, ground, hosts);
   RC_ASSERT(is_possible(shape, method.algorithm, hosts));
   RC_ASSERT(is_possible_on(ground, method.algorithm) || shape.operation == Operation::barrier);
 }

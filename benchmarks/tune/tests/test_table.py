@@ -2,7 +2,7 @@
 
 import unittest
 
-from benchmarks.tune.cli import TABLE, case_name
+from benchmarks.tune.cli import case_name
 from benchmarks.tune.contest import ROUNDS, hold
 from benchmarks.tune.methods import GROUNDS, OPERATIONS, candidates
 from benchmarks.tune.table import (
@@ -15,6 +15,7 @@ from benchmarks.tune.table import (
     replaced,
     to_text,
 )
+from benchmarks.tune.tables import COMMON, INTEL, WITHIN_A_HOST, Tables, read
 
 RING = Method("ring", 1024)
 TREE = Method("tree")
@@ -22,8 +23,24 @@ TREE = Method("tree")
 
 class Table(unittest.TestCase):
     def test_is_read_as_it_was_written(self) -> None:
-        text = TABLE.read_text(encoding="utf-8")
-        self.assertEqual(to_text(parse(text)), text)
+        for path in (COMMON, INTEL):
+            text = path.read_text(encoding="utf-8")
+            self.assertEqual(to_text(parse(text)), text)
+
+    def test_of_some_processors_says_nothing_of_what_goes_between_hosts(self) -> None:
+        self.assertTrue(all(row.ground in WITHIN_A_HOST for row in read(INTEL)))
+
+    def test_takes_new_rows_where_those_of_this_machines_processors_are(self) -> None:
+        for ground, cpu, path in (
+            ("arena", "GenuineIntel family 6 model 207", INTEL),
+            ("links", "GenuineIntel family 6 model 207", COMMON),
+            ("arena", "AuthenticAMD family 25 model 17", COMMON),
+        ):
+            tables = Tables(cpu)
+            new = Row(ground, "reduce", 2, None, Method("staged", 4096))
+            self.assertEqual(tables.put(ground, [new]), path)
+            self.assertIn(new, tables.rows())
+            self.assertEqual(chosen(tables.rows(), ground, "reduce", 8, 1 << 20), new.method)
 
     def test_has_one_row_from_each_border_to_the_next(self) -> None:
         rows = merged("links", "reduce", 4, [(16, TREE), (64, TREE), (256, RING), (1024, RING)])

@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "muster/base/processors.h"
+
 namespace muster::drivers::shm {
 
 #if defined(__x86_64__)
@@ -35,8 +37,8 @@ __attribute__((target("avx2"))) void stream_avx2(std::byte* to, const std::byte*
 
 bool streaming_pays() {
 #if defined(__x86_64__)
-  static const bool kPays = __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx2") != 0;
-  return kPays;
+  static const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
+  return kHasAvx2 && processor_maker() == ProcessorMaker::intel;
 #else
   return false;
 #endif

@@ -181,6 +181,9 @@ class Crew {
   msg::Wait bounded(const msg::Wait& wait) const {
     return internal::bounded(wait, manners_, loop_);
   }
+  // Operations of this rank end by the caller's own time as well, from here on until this is
+  // called without.
+  void end_by(std::optional<msg::Wait> callers) { callers_ = std::move(callers); }
   // This rank's call has failed, though not in an operation: the others are told. Gives back why.
   Error give_up();
   // The same, where there was no trouble before: `why` is it.
@@ -355,7 +358,8 @@ class Crew {
   TimePoint slow_since_{};   // It waited for the first time in this operation; 0: it has not.
   TimePoint here_due_{};
   bool has_complained_ = false;
-  bool has_untold_ = false;  // It has shown something, and woken nobody for it.
+  std::optional<msg::Wait> callers_;  // Time, where it is not the manners' alone.
+  bool has_untold_ = false;           // It has shown something, and woken nobody for it.
 
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
   // The latest operation of which a message was refused.

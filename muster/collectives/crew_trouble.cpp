@@ -82,9 +82,10 @@ Error Crew::give_up() {
 
 Error Crew::give_up(const Error& why) {
   const loop::Turn turn(loop_);
-  // To the others it does not matter who wanted it.
-  const Code code = why.code() == Code::timeout ? Code::timeout : Code::unavailable;
-  set_trouble(Error(code, fmt::format("rank {} gave up: {}", called(rank_), why.message())));
+  // To the others it does not matter who wanted it. Nobody is lost, so there is nothing from
+  // which those of an elastic communicator could recover.
+  set_trouble(
+      Error(Code::timeout, fmt::format("rank {} gave up: {}", called(rank_), why.message())));
   tell_trouble();
   return why;
 }

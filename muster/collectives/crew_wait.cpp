@@ -174,7 +174,11 @@ Status Crew::check_time(std::optional<Rank> peer) {
     has_complained_ = true;
     complain(describe(what_), waiting_for(), peer);
   }
-  if (manners_.deadline == Duration::max() || waited < manners_.deadline) return ok();
+  if (callers_ && callers_->stop().stop_requested()) {
+    return give_up(msg::internal::why_not(msg::internal::Waited::cancelled, describe(what_)));
+  }
+  const bool is_late = manners_.deadline != Duration::max() && waited >= manners_.deadline;
+  if (!is_late && !(callers_ && now >= callers_->deadline_from([&] { return now; }))) return ok();
   if (peer) peer = called(*peer);
   return Error(Code::timeout, name_missing("the deadline passed", called(waiting_for()), peer));
 }

@@ -160,7 +160,13 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     std::vector<Id> newcomers(size - crew.size());
     const msg::Wait until = crew.bounded(wait);
     // Ranks that want different numbers of newcomers would else wait for them in vain.
-    MUSTER_TRY_OK(core_->carry_out(growing_to(size, Operation::barrier)));
+    crew.end_by(until);
+    Status together = core_->carry_out(growing_to(size, Operation::barrier));
+    crew.end_by({});
+    if (!together && until.stop().stop_requested()) {
+      return msg::internal::why_not(msg::internal::Waited::cancelled, "grow");
+    }
+    MUSTER_TRY_OK(std::move(together));
     // All look for them, so that nobody waits for rank 0 meanwhile; what it finds counts.
     const auto found = core_->find_newcomers(newcomers, until);
     if (found == msg::internal::Waited::cancelled) {

@@ -4,6 +4,7 @@
 // goes on where nobody has got it. But for one of them nobody has a deadline to speak of.
 
 #include <optional>
+#include <stop_token>
 
 #include <gtest/gtest.h>
 
@@ -205,6 +206,57 @@ TEST_P(ANewcomer, IsWaitedForByAllAsLongAsTheOneWithTheLeastTimeMay) {
       EXPECT_TRUE(met) << met.error().describe();
     }));
   }
+}
+
+// One of the members does something else.
+TEST_P(ANewcomer, IsNotAskedForWhereAMemberDoesNotComeInTime) {
+  for (Rank hasty = 0; hasty < kSize - 1; ++hasty) {
+    SCOPED_TRACE(hasty);
+    SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
+      options.manners.elastic = GetParam();
+      options.manners.deadline = kForGood;
+    });
+    const TimePoint begun = ranks.now();
+    EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
+      if (rank == kSize - 1) return;
+      const auto grown = all.grow(kSize + 1, rank == hasty ? msg::Wait(2s) : msg::Wait());
+      EXPECT_LE(ranks.now() - begun, 3s) << "rank " << rank;
+      ASSERT_FALSE(grown);
+      const std::string why = grown.error().describe();
+      if (rank != hasty) return;
+      EXPECT_EQ(grown.error().code(), Code::timeout) << why;
+      EXPECT_NE(why.find("rank 2 did not come"), std::string::npos) << why;
+    }));
+    EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
+      auto again = all.shrink(10s);
+      ASSERT_TRUE(again) << again.error().describe();
+      EXPECT_EQ((*again)->size(), kSize);
+      EXPECT_TRUE((*again)->barrier());
+    }));
+  }
+}
+
+TEST_P(ANewcomer, IsNotAskedForOnceTheCallerIsToStopWhileMembersAreWaitedFor) {
+  SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
+    options.manners.elastic = GetParam();
+    options.manners.deadline = kForGood;
+  });
+  std::stop_source stop;
+  const TimePoint begun = ranks.now();
+  EXPECT_TRUE(ranks.run(
+      [&](Rank rank, Communicator& all) {
+        if (rank == kSize - 1) return;
+        const msg::Wait wait =
+            rank == 0 ? msg::Wait(kForever, stop.get_token()) : msg::Wait(kForever);
+        const auto grown = all.grow(kSize + 1, wait);
+        EXPECT_LE(ranks.now() - begun, 3s) << "rank " << rank;
+        ASSERT_FALSE(grown);
+        const Code expected = rank == 0 ? Code::cancelled : Code::timeout;
+        EXPECT_EQ(grown.error().code(), expected) << grown.error().describe();
+      },
+      [&](std::uint64_t) {
+        if (ranks.now() >= begun + 1s) stop.request_stop();
+      }));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace muster {
 unsigned usable_processors();
 
 // Who made them, for what is faster in one way on some and in another on others.
-enum class ProcessorMaker : std::uint8_t { intel, other };
+enum class ProcessorMaker : std::uint8_t { other, intel };
 
 // The same for all processes of a machine.
 ProcessorMaker processor_maker();

@@ -237,7 +237,8 @@ class Communicator {
   // left on. All members call it; newcomers find themselves in the same
   // communicator as those who get this one's result. If they have not come in time, which is that
   // of the member with the least of it, this one goes on as before; where one rank alone cannot
-  // reach them, or a member itself has not come in time, all shrink() it first.
+  // reach them, or a member itself has not come in time, all shrink() it first. Members are waited
+  // for at least a second.
   Result<std::unique_ptr<Communicator>> grow(Rank size, const msg::Wait& wait = {});
   // Ranks that are known to be lost, ascending.
   std::vector<Rank> lost() const;

@@ -108,6 +108,7 @@ class CommunicatorCore {
                                         const std::vector<Rank>& called = {});
 
   // Newcomers.
+  msg::Wait wait_for_members(const msg::Wait& wait, const msg::Wait& bounded) const;
   msg::internal::Waited find_newcomers(std::vector<Id>& newcomers, const msg::Wait& wait) const;
   // Inside only. The crew of all members and of these: once each is here, or known to be lost.
   Result<std::shared_ptr<Crew>> take_in(const std::vector<Id>& newcomers, std::uint64_t context,

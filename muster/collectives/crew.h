@@ -181,9 +181,10 @@ class Crew {
   msg::Wait bounded(const msg::Wait& wait) const {
     return internal::bounded(wait, manners_, loop_);
   }
-  // Operations of this rank end by the caller's own time as well, from here on until this is
-  // called without.
-  void end_by(std::optional<msg::Wait> callers) { callers_ = std::move(callers); }
+  // Operations of this rank end by its caller's own time instead of the manners', and when that
+  // one is to stop, from here on until the other is called. That says whether one has ended so.
+  void heed(msg::Wait callers) { callers_ = std::move(callers); }
+  bool heed_no_more();
   // This rank's call has failed, though not in an operation: the others are told. Gives back why.
   Error give_up();
   // The same, where there was no trouble before: `why` is it.
@@ -267,6 +268,8 @@ class Crew {
   }
   // While `peer` is waited for, if it is one alone.
   Status check_time(std::optional<Rank> peer);
+  bool is_late(TimePoint now) const;
+  bool is_to_stop(TimePoint now);
   void begin_to_wait();
   void complain(const std::string& deed, const std::vector<Rank>& missing,
                 std::optional<Rank> peer = std::nullopt) const;
@@ -358,8 +361,10 @@ class Crew {
   TimePoint slow_since_{};   // It waited for the first time in this operation; 0: it has not.
   TimePoint here_due_{};
   bool has_complained_ = false;
-  std::optional<msg::Wait> callers_;  // Time, where it is not the manners' alone.
-  bool has_untold_ = false;           // It has shown something, and woken nobody for it.
+  std::optional<msg::Wait> callers_;  // Time, where it is not the manners'.
+  TimePoint ask_due_{};               // Whether the caller is to stop.
+  bool was_to_stop_ = false;
+  bool has_untold_ = false;  // It has shown something, and woken nobody for it.
 
   std::atomic<std::uint64_t> inside_{0};  // The operation, else 0.
   // The latest operation of which a message was refused.

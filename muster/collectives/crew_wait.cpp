@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -158,6 +159,26 @@ std::string name_missing(std::string_view attempt, const std::vector<Rank>& miss
                      fmt::join(missing, ", "));
 }
 
+bool Crew::is_late(TimePoint now) const {
+  if (callers_) return now >= callers_->deadline_from([&] { return now; });
+  return manners_.deadline != Duration::max() && now - slow_since_ >= manners_.deadline;
+}
+
+bool Crew::is_to_stop(TimePoint now) {
+  if (!callers_) return false;
+  was_to_stop_ = callers_->stop().stop_requested();
+  if (!was_to_stop_ && callers_->check() != nullptr && now >= ask_due_) {
+    ask_due_ = now + msg::Wait::kCheckEvery;
+    was_to_stop_ = callers_->check()();
+  }
+  return was_to_stop_;
+}
+
+bool Crew::heed_no_more() {
+  callers_.reset();
+  return std::exchange(was_to_stop_, false);
+}
+
 // Complains once, and gives up at the deadline.
 Status Crew::check_time(std::optional<Rank> peer) {
   const TimePoint now = loop_.now();
@@ -174,11 +195,10 @@ Status Crew::check_time(std::optional<Rank> peer) {
     has_complained_ = true;
     complain(describe(what_), waiting_for(), peer);
   }
-  if (callers_ && callers_->stop().stop_requested()) {
+  if (is_to_stop(now)) {
     return give_up(msg::internal::why_not(msg::internal::Waited::cancelled, describe(what_)));
   }
-  const bool is_late = manners_.deadline != Duration::max() && waited >= manners_.deadline;
-  if (!is_late && !(callers_ && now >= callers_->deadline_from([&] { return now; }))) return ok();
+  if (!is_late(now)) return ok();
   if (peer) peer = called(*peer);
   return Error(Code::timeout, name_missing("the deadline passed", called(waiting_for()), peer));
 }

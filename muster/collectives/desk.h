@@ -65,7 +65,10 @@ struct Exposure {
   Region input;
   Region result;
   Region window;
+  // Whose processors the rank sees: what it is told may differ from rank to rank, under a tool
+  // that plays a processor, say.
+  std::uint64_t processors = 0;
 };
-static_assert(sizeof(Exposure) == 72);
+static_assert(sizeof(Exposure) == 80);
 
 }  // namespace muster::collectives

@@ -12,8 +12,21 @@ namespace {
 
 // How soon it is noticed that rank 0 looks for newcomers no more.
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+// Members do not call at the same moment: one of them looks for newcomers for less time, or not
+// at all, but waits so long for the others.
+constexpr Duration kMembersCome = std::chrono::seconds(1);
 
 }  // namespace
+
+// `wait` as it was given, and as it is bounded.
+msg::Wait CommunicatorCore::wait_for_members(const msg::Wait& wait,
+                                             const msg::Wait& bounded) const {
+  const TimePoint now = fabric_->loop().now();
+  const auto ask = [now] { return now; };
+  const TimePoint deadline = bounded.deadline_from(ask);
+  if (wait.deadline_from(ask) == kForever) return bounded;
+  return msg::Wait(std::max(deadline, now + kMembersCome), bounded.stop()).asking(bounded.check());
+}
 
 // Those who ask to join with a rank from here on; null where nobody came.
 msg::internal::Waited CommunicatorCore::find_newcomers(std::vector<Id>& newcomers,

@@ -160,10 +160,10 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(Rank size, const msg::W
     std::vector<Id> newcomers(size - crew.size());
     const msg::Wait until = crew.bounded(wait);
     // Ranks that want different numbers of newcomers would else wait for them in vain.
-    crew.end_by(until);
+    crew.heed(core_->wait_for_members(wait, until));
     Status together = core_->carry_out(growing_to(size, Operation::barrier));
-    crew.end_by({});
-    if (!together && until.stop().stop_requested()) {
+    const bool was_to_stop = crew.heed_no_more();
+    if (!together && was_to_stop) {
       return msg::internal::why_not(msg::internal::Waited::cancelled, "grow");
     }
     MUSTER_TRY_OK(std::move(together));

@@ -61,7 +61,7 @@ const Plan& Runner::plan_for(Ground ground) {
   return workshop_.plans.find({crew_.context(), ground, size}, shape_, [&] {
     const Hosts hosts = crew_.is_one_host() ? Hosts{} : crew_.hosts();
     const ChoiceTable* const given = crew_.fabric().options().choices;
-    const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard();
+    const ChoiceTable& choices = given != nullptr ? *given : ChoiceTable::standard(maker_);
     return make_plan(shape_, choices.choose(shape_, size, ground, hosts, kWindow), hosts);
   });
 }
@@ -135,7 +135,8 @@ Status Runner::show() {
   MUSTER_TRY(Slot* const slot, crew_.slot());
   const Exposure exposure{.input = region_of(input_, input_bytes_),
                           .result = region_of(result_, result_bytes_),
-                          .window = region_of(crew_.window(), kWindow)};
+                          .window = region_of(crew_.window(), kWindow),
+                          .processors = static_cast<std::uint64_t>(processor_maker())};
   std::memcpy(slot->payload, &exposure, sizeof exposure);
   exposures_[crew_.rank()] = exposure;
   crew_.post();
@@ -152,8 +153,11 @@ Status Runner::see(Rank peer) {
 // Everybody sees the same, and so knows alike which methods there are.
 Result<Ground> Runner::see_all() {
   bool is_arena = true;
+  maker_ = processor_maker();
   for (Rank peer = 0; peer < crew_.size(); ++peer) {
     MUSTER_TRY_OK(see(peer));
+    const auto same = static_cast<std::uint64_t>(maker_);
+    if (exposures_[peer]->processors != same) maker_ = ProcessorMaker::other;
     for (const Region& region : {exposures_[peer]->input, exposures_[peer]->result}) {
       if (region.kind == Region::Kind::private_memory) is_arena = false;
     }

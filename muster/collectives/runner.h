@@ -93,6 +93,8 @@ class Runner {
   std::byte* result_;
   std::uint64_t input_bytes_ = 0;
   std::uint64_t result_bytes_ = 0;
+  // On one host: of the processors that all see.
+  ProcessorMaker maker_ = ProcessorMaker::other;
   std::vector<std::optional<Exposure>> exposures_;  // Of peers, as far as known.
 };
 

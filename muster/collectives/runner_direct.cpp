@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "muster/base/crash_point.h"
 #include "muster/collectives/kernels.h"
@@ -47,10 +46,9 @@ Result<Runner::Source> Runner::find(Rank peer, const Slice& slice) {
   if (region.kind != Region::Kind::private_memory || !crew_.may_read_private()) {
     return Error(Code::invalid, fmt::format("rank {} shows no memory", crew_.called(peer)));
   }
+  // Also of a rank that is another thread of this process: it may give up, and the memory be gone.
   source.pid = crew_.pid_of(peer);
   source.address = region.place + offset;
-  // A rank that is another thread of this process.
-  if (source.pid == getpid()) source.direct = reinterpret_cast<const std::byte*>(source.address);
   return source;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/collectives/choices.h"
 #include "tests/collectives/pairs.h"
 
 namespace muster::tests {
@@ -47,10 +48,8 @@ INSTANTIATE_TEST_SUITE_P(EachWay, LargeOperations, ::testing::ValuesIn(kWays),
 
 // Beyond the windows, the segments, the bytes that may be under way, and the last row of each
 // table of choices.
-TEST_P(LargeOperations, GiveWhatAPlainLoopGives) {
-  constexpr Rank kRanks = 3;
+void expect_large_ones_right(LocalRanks& ranks) {
   constexpr std::uint64_t kNumbers = (std::uint64_t{8} << 20) / sizeof(float) + 3;
-  LocalRanks ranks(GetParam(), kRanks);
   ranks.run([&](Rank, Communicator& all) {
     for (const Operation operation : kOperations) {
       const bool has_blocks = operation != Operation::broadcast && operation != Operation::reduce &&
@@ -59,13 +58,38 @@ TEST_P(LargeOperations, GiveWhatAPlainLoopGives) {
       one.operation = operation;
       one.root = 1;
       one.is_in_arena = operation == Operation::reduce || operation == Operation::all_gather;
-      set_counts(one, kRanks, has_blocks ? kNumbers / kRanks : kNumbers);
+      set_counts(one, ranks.size(), has_blocks ? kNumbers / ranks.size() : kNumbers);
       const Checked checked = run(one, all);
       ASSERT_TRUE(checked.outcome) << text_of(one) << ": " << checked.outcome.error().describe();
       ASSERT_EQ(checked.wrong, "");
     }
     ASSERT_TRUE(all.barrier());
   });
+}
+
+TEST_P(LargeOperations, GiveWhatAPlainLoopGives) {
+  LocalRanks ranks(GetParam(), 3);
+  expect_large_ones_right(ranks);
+}
+
+// What this machine's processors would not choose is right as well.
+class AllProcessors : public ::testing::TestWithParam<Rank> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, AllProcessors, ::testing::Values(2, 4));
+
+TEST_P(AllProcessors, ChooseWhatGivesWhatAPlainLoopGives) {
+  for (const ProcessorMaker maker : {ProcessorMaker::intel, ProcessorMaker::other}) {
+    LocalRanks ranks(Way::shm, GetParam(), [&](CommunicatorOptions& options) {
+      options.choices = &ChoiceTable::standard(maker);
+    });
+    expect_large_ones_right(ranks);
+    ranks.run([&](Rank, Communicator& all) {
+      for (const Case& one : paired_cases(Way::shm, GetParam())) {
+        const Checked checked = run(one, all);
+        ASSERT_TRUE(checked.outcome) << text_of(one) << ": " << checked.outcome.error().describe();
+        ASSERT_EQ(checked.wrong, "");
+      }
+    });
+  }
 }
 
 TEST(Operations, MeetInAllPairsOfChoices) { EXPECT_EQ(unmet_pairs(), std::vector<std::string>{}); }

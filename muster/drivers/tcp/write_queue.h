@@ -44,7 +44,6 @@ class WriteQueue {
                                          std::span<const std::byte> part) {
     if (bytes_ != 0 || wire::prefix_size(1) + head.size() + part.size() > kAlone) return false;
     wire::write_small_frame(head, part, alone_.data());
-    before_.assign(head);
     bytes_ = alone_end_ = wire::prefix_size(1) + head.size() + part.size();
     return true;
   }
@@ -100,7 +99,7 @@ class WriteQueue {
   std::vector<Run> runs_;
   std::size_t first_ = 0;  // The runs before it have left.
   std::size_t bytes_ = 0;
-  wire::Head before_;     // Of the frame that was taken last.
+  wire::Head before_;     // Of the frame that was staged last.
   WritableBuffer block_;  // Where staging goes on.
   std::size_t used_ = 0;  // Of block_.
   // Goes before all runs.

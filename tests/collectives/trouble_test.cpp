@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/collectives/choices.h"
 #include "tests/collectives/local_ranks.h"
 
 namespace muster::tests {
@@ -240,7 +241,17 @@ TEST_P(OnOneHost, WhoDoesNotGoOnIsNamedWhenTheDeadlinePasses) {
 // Who is not the root is done when its share lies in its window; the root is held up.
 TEST_P(OnOneHost, WhatARankHasBroughtStaysThereWhenItHasClosed) {
   constexpr std::size_t kCount = 100000;
-  LocalRanks ranks(GetParam(), 2);
+  std::vector<Choice> rows;
+  for (const Ground ground : {Ground::readable, Ground::windows}) {
+    rows.push_back({.ground = ground,
+                    .operation = Operation::reduce,
+                    .bytes = UINT64_MAX,
+                    .algorithm = Algorithm::staged,
+                    .segment = std::uint64_t{1} << 20});
+  }
+  const ChoiceTable in_one_piece = *ChoiceTable::make(std::move(rows));
+  LocalRanks ranks(GetParam(), 2,
+                   [&](CommunicatorOptions& options) { options.choices = &in_one_piece; });
   std::atomic<bool> is_closed = false;
   std::vector<WritableBuffer> memory;
   ranks.run([&](Rank rank, Communicator& all) {

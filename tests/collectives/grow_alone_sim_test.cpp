@@ -189,14 +189,18 @@ TEST_P(ANewcomer, OfWhomOneMemberNeverHearsIsNotWaitedForOnceItIsGone) {
   }
 }
 
+SimRanks::Tweak patient(bool is_elastic) {
+  return [is_elastic](CommunicatorOptions& options) {
+    options.manners.elastic = is_elastic;
+    options.manners.deadline = kForGood;
+  };
+}
+
 // Nobody comes.
 TEST_P(ANewcomer, IsWaitedForByAllAsLongAsTheOneWithTheLeastTimeMay) {
   for (Rank hasty = 0; hasty < kSize; ++hasty) {
     SCOPED_TRACE(hasty);
-    SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
-      options.manners.elastic = GetParam();
-      options.manners.deadline = kForGood;
-    });
+    SimRanks ranks(kSize, 1, patient(GetParam()));
     const TimePoint begun = ranks.now();
     EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
       const auto grown = all.grow(kSize + 2, rank == hasty ? msg::Wait(2s) : msg::Wait());
@@ -215,10 +219,7 @@ TEST_P(ANewcomer, IsWaitedForByAllAsLongAsTheOneWithTheLeastTimeMay) {
 TEST_P(ANewcomer, IsNotAskedForWhereAMemberDoesNotComeInTime) {
   for (Rank hasty = 0; hasty < kSize - 1; ++hasty) {
     SCOPED_TRACE(hasty);
-    SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
-      options.manners.elastic = GetParam();
-      options.manners.deadline = kForGood;
-    });
+    SimRanks ranks(kSize, 1, patient(GetParam()));
     const TimePoint begun = ranks.now();
     EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
       if (rank == kSize - 1) return;
@@ -242,10 +243,7 @@ TEST_P(ANewcomer, IsNotAskedForWhereAMemberDoesNotComeInTime) {
 // Rank 2 does something else, and rank 0 is to stop at some time.
 void expect_all_end_when_one_is_to_stop(bool is_elastic, const msg::Wait& wait,
                                         const std::function<void(SimRanks&)>& after_a_second) {
-  SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
-    options.manners.elastic = is_elastic;
-    options.manners.deadline = kForGood;
-  });
+  SimRanks ranks(kSize, 1, patient(is_elastic));
   const TimePoint begun = ranks.now();
   bool has_acted = false;
   EXPECT_TRUE(ranks.run(
@@ -290,10 +288,7 @@ TEST_P(ANewcomer, IsNotAskedForWhereAMemberIsLostJustWhenTheCallerIsToStop) {
 
 // Who does not wait looks all the same, and members need not come at one moment.
 TEST_P(ANewcomer, IsLookedForByWhoDoesNotWait) {
-  SimRanks ranks(kSize, 1, [&](CommunicatorOptions& options) {
-    options.manners.elastic = GetParam();
-    options.manners.deadline = kForGood;
-  });
+  SimRanks ranks(kSize, 1, patient(GetParam()));
   ranks.freeze(kSize - 1, 400ms);
   EXPECT_TRUE(ranks.run([&](Rank, Communicator& all) {
     const auto grown = all.grow(kSize + 1, msg::Wait(0s));

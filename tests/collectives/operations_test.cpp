@@ -30,16 +30,20 @@ INSTANTIATE_TEST_SUITE_P(EachWay, EachOperation, ::testing::ValuesIn(settings())
                            return name(one.param.way) + std::to_string(one.param.ranks);
                          });
 
-TEST_P(EachOperation, GivesWhatAPlainLoopGives) {
-  LocalRanks ranks(GetParam().way, GetParam().ranks);
+void expect_pairs_right(LocalRanks& ranks, Way way) {
   ranks.run([&](Rank, Communicator& all) {
-    for (const Case& one : paired_cases(GetParam().way, GetParam().ranks)) {
+    for (const Case& one : paired_cases(way, ranks.size())) {
       const Checked checked = run(one, all);
       ASSERT_TRUE(checked.outcome) << text_of(one) << ": " << checked.outcome.error().describe();
       ASSERT_EQ(checked.wrong, "");
     }
     ASSERT_TRUE(all.barrier());
   });
+}
+
+TEST_P(EachOperation, GivesWhatAPlainLoopGives) {
+  LocalRanks ranks(GetParam().way, GetParam().ranks);
+  expect_pairs_right(ranks, GetParam().way);
 }
 
 class LargeOperations : public ::testing::TestWithParam<Way> {};
@@ -82,13 +86,7 @@ TEST_P(AllProcessors, ChooseWhatGivesWhatAPlainLoopGives) {
       options.choices = &ChoiceTable::standard(maker);
     });
     expect_large_ones_right(ranks);
-    ranks.run([&](Rank, Communicator& all) {
-      for (const Case& one : paired_cases(Way::shm, GetParam())) {
-        const Checked checked = run(one, all);
-        ASSERT_TRUE(checked.outcome) << text_of(one) << ": " << checked.outcome.error().describe();
-        ASSERT_EQ(checked.wrong, "");
-      }
-    });
+    expect_pairs_right(ranks, Way::shm);
   }
 }
 

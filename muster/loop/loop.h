@@ -153,10 +153,10 @@ class Loop {
   void follow(Waiter& me);
   bool stay_awake(Waiter& me);
   bool spin(Waiter& me);
-  bool is_spin_over(Waiter& me) const;
-  void share_processor(Waiter& me);
+  bool is_spin_over(Waiter& me, TimePoint moment) const;
+  void share_processor(Waiter& me, TimePoint moment);
   bool yield(Waiter& me, int times, bool asks_system);
-  bool step_aside();
+  bool step_aside(TimePoint& moment);
   bool park(Waiter& me);
   int sleep(const Waiter& me, std::span<::epoll_event> events, const ::timespec* patience);
   bool arm_all();

@@ -112,7 +112,6 @@ bool Loop::lead(Waiter& me) {
       continue;
     }
     if (park(me)) return false;
-    timers_.run(now());
   }
 }
 
@@ -137,9 +136,10 @@ bool Loop::stay_awake(Waiter& me) {
 
 bool Loop::yield(Waiter& me, int times, bool asks_system) {
   const TimePoint until = std::min(me.deadline, timers_.next());
-  bool goes_on = yields_.may_yield(now());
+  TimePoint moment = now();
+  bool goes_on = yields_.may_yield(moment);
   for (int i = 0; i < times && goes_on; ++i) {
-    goes_on = step_aside() && now() < until;
+    goes_on = step_aside(moment) && moment < until;
     if (poll_all() || (asks_system && poll_descriptors())) {
       flush();
       return true;
@@ -163,8 +163,9 @@ bool Loop::spin(Waiter& me) {
     if (!inbox_.empty() || baton_.is_wanted()) return true;
     // Interrupted, it goes on where it was: visitors must not keep it awake.
     if (++me.spin.looks % kClockEvery == 0) {
-      if (is_spin_over(me)) return false;
-      share_processor(me);
+      TimePoint moment = now();
+      if (is_spin_over(me, moment)) return false;
+      share_processor(me, moment);
       // Whoever held the baton meanwhile may have brought it, or left something for soon.
       if (!soon_.empty() || me.is_done()) return true;
     }
@@ -172,8 +173,7 @@ bool Loop::spin(Waiter& me) {
   }
 }
 
-bool Loop::is_spin_over(Waiter& me) const {
-  const TimePoint moment = now();
+bool Loop::is_spin_over(Waiter& me, TimePoint moment) const {
   if (me.spin.until == TimePoint{}) me.spin.until = moment + spins_.next();
   if (moment < std::min({me.spin.until, me.deadline, timers_.next()})) return false;
   me.spin = {};
@@ -182,24 +182,25 @@ bool Loop::is_spin_over(Waiter& me) const {
 
 // The peer itself, or others that are to answer, may have come to the processor of one
 // who spins. What they take of it does not count.
-void Loop::share_processor(Waiter& me) {
-  const TimePoint before = now();
-  if (!yields_.may_yield(before)) return;
-  step_aside();
-  const Duration away = now() - before;
+void Loop::share_processor(Waiter& me, TimePoint moment) {
+  if (!yields_.may_yield(moment)) return;
+  const TimePoint before = moment;
+  step_aside(moment);
+  const Duration away = moment - before;
   me.spin.was_away |= away > kSwitch;
   me.spin.until += away;
 }
 
-// Lets others have the processor. True if they did not keep it.
-bool Loop::step_aside() {
-  const TimePoint before = now();
+// Lets others have the processor, from `moment` on, which is then the one when it is back.
+// True if they did not keep it.
+bool Loop::step_aside(TimePoint& moment) {
+  const TimePoint before = moment;
   // Other threads of this process may need it meanwhile.
   give();
   ThreadEnv::yield();
   take();
-  const TimePoint after = now();
-  return yields_.goes_on_after(after - before, after);
+  moment = now();
+  return yields_.goes_on_after(moment - before, moment);
 }
 
 bool Loop::arm_all() {
@@ -241,9 +242,11 @@ bool Loop::park(Waiter& me) {
   --parked_;
   me.is_asleep = me.is_parked = false;
   disarm_all();
-  if (!me.is_keeper) spins_.ended_asleep(now() - start, std::exchange(me.spun, false));
+  const TimePoint end = now();
+  if (!me.is_keeper) spins_.ended_asleep(end - start, std::exchange(me.spun, false));
   const bool is_called = me.is_keeper && left != leavings_.load(std::memory_order_relaxed);
   if (count > 0) dispatch(std::span(events).first(count));
+  if (!is_called) timers_.run(end);
   return is_called;
 }
 

@@ -13,15 +13,24 @@ loop::Outlook BusyPoller::outlook() {
   is_crowd_ = is_crowd();
   if (is_crowd_) return crowd_.is_worth_a_try() ? sockets : none;
   if (hot_ == nullptr) return none;
-  return hot_->is_worth_waiting_for() ? soon : one;
+  is_peers_turn_ = false;
+  if (waits_++ % kAskEvery == 0) shares_processor_ = !hot_->is_worth_waiting_for();
+  return shares_processor_ ? one : soon;
 }
 
 bool BusyPoller::poll() {
-  if (hot_ == nullptr || is_crowd_) return false;
+  if (hot_ == nullptr || is_crowd_ || is_peers_turn_) return false;
   const Pollable& socket = *hot_;
   if (!hot_->look()) return false;
+  is_peers_turn_ = shares_processor_;
   crowd_.saw(&socket, loop_.now());
   return true;
+}
+
+void BusyPoller::change_to(Pollable* socket) {
+  hot_ = socket;
+  waits_ = 0;
+  shares_processor_ = is_peers_turn_ = false;
 }
 
 }  // namespace muster::drivers::tcp

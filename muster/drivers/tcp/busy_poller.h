@@ -5,8 +5,13 @@
 // bring bytes in turn, one look at epoll costs less than one at each of them. The same
 // goes for a single one where the peers on this machine outnumber its processors: who
 // spins there has the processor of one who is to answer, if not to this process.
+//
+// A peer that needs this very processor cannot have answered before it has had it: once
+// its bytes have been read, it is let have it before the next look.
 
 #pragma once
+
+#include <utility>
 
 #include "muster/base/clock.h"
 #include "muster/base/processors.h"
@@ -41,30 +46,39 @@ class BusyPoller final : public loop::Poller {
   // Bytes came from `socket`, by way of epoll.
   void saw(const Pollable& socket, TimePoint now) { crowd_.saw(&socket, now); }
   // Looks at `socket` from now on and at no other, until it is told to forget it.
-  void look_at(Pollable& socket) { hot_ = &socket; }
+  void look_at(Pollable& socket) { change_to(&socket); }
   // No harm if it is not there. May be called from inside a look.
   void forget(const Pollable& socket) {
-    if (hot_ == &socket) hot_ = nullptr;
+    if (hot_ == &socket) change_to(nullptr);
   }
 
   bool poll() override;
   loop::Outlook outlook() override;
-  // Epoll tells at once if there is something to read already.
+  // Epoll tells at once if there is something to read already. What a socket has read and
+  // not handed on it does not tell, so a look that was left out is made up for.
   bool arm() override {
     crowd_.gave_up();
-    return false;
+    return std::exchange(is_peers_turn_, false);
   }
   void disarm() override {}
 
  private:
+  // Where the peer runs is asked of the system, and seldom changes.
+  static constexpr unsigned kAskEvery = 8;
+
   bool is_crowd() const;
+  void change_to(Pollable* socket);
 
   const loop::Loop& loop_;
   const unsigned processors_;
   unsigned neighbours_ = 0;
   Pollable* hot_ = nullptr;
   Crowd crowd_;
-  bool is_crowd_ = false;  // When it was last asked how to wait.
+  unsigned waits_ = 0;  // For the one that is looked at.
+  // When this was last asked how to wait:
+  bool is_crowd_ = false;
+  bool shares_processor_ = false;  // The peer with this thread.
+  bool is_peers_turn_ = false;     // Its bytes have come, and it had no chance to send more.
 };
 
 }  // namespace muster::drivers::tcp

@@ -56,6 +56,49 @@ TEST_F(BusyPollerTest, APeerOnThisProcessorIsLetHaveIt) {
   EXPECT_EQ(poller.outlook(), one);
 }
 
+TEST_F(BusyPollerTest, WhatAPeerOnThisProcessorHasSentIsNotLookedAfterBeforeItHasHadIt) {
+  a.has_bytes = true;
+  a.is_elsewhere = false;
+  poller.look_at(a);
+  ASSERT_EQ(poller.outlook(), one);
+  ASSERT_TRUE(poller.poll()) << "it has had it";
+  EXPECT_FALSE(poller.poll());
+  EXPECT_EQ(a.looks, 1);
+
+  EXPECT_EQ(poller.outlook(), one);
+
+  EXPECT_TRUE(poller.poll());
+}
+
+TEST_F(BusyPollerTest, NobodySleepsOnALookThatWasLeftOut) {
+  a.has_bytes = true;
+  a.is_elsewhere = false;
+  poller.look_at(a);
+  ASSERT_EQ(poller.outlook(), one);
+  ASSERT_TRUE(poller.poll());
+
+  EXPECT_TRUE(poller.arm()) << "there may be work";
+
+  EXPECT_TRUE(poller.poll());
+  a.has_bytes = false;
+  EXPECT_TRUE(poller.arm());
+  EXPECT_FALSE(poller.poll());
+  EXPECT_FALSE(poller.arm());
+}
+
+TEST_F(BusyPollerTest, WhereThePeerRunsIsAskedNowAndThen) {
+  poller.look_at(a);
+  ASSERT_EQ(poller.outlook(), soon);
+  a.is_elsewhere = false;
+  int waits = 1;
+  while (poller.outlook() == soon) ASSERT_LT(++waits, 16);
+  EXPECT_EQ(waits, 8);
+
+  b.is_elsewhere = false;
+  poller.look_at(b);
+  EXPECT_EQ(poller.outlook(), one) << "of another socket at once";
+}
+
 TEST_F(BusyPollerTest, SeveralBusySocketsAreLeftToTheSystem) {
   a.has_bytes = true;
   poller.look_at(a);

@@ -39,6 +39,10 @@ class Sink {
   // WritableBuffer(span, owner).)
   virtual WritableBuffer place(const wire::Head& head, std::size_t part, std::uint64_t size) = 0;
 
+  // Asked after place(): does the other end lend this frame's parts? Then they are taken with
+  // least work in large heaps.
+  virtual bool is_lent(const wire::Head& /*head*/) const { return false; }
+
   // There is room again after a send() that said overloaded.
   virtual void on_room() = 0;
 
@@ -78,6 +82,15 @@ class Connection {
   // copied when it returns.
   virtual Status send_copy(std::span<const std::byte, wire::kUsualHead> head,
                            std::span<const std::byte> part);
+
+  // True where lend() spares a copy.
+  virtual bool lends() const { return false; }
+
+  // As send(), but the parts may be read where they lie when the peer takes them, however
+  // late that is. Whoever lends changes nothing there, and lets nobody else, until the peer
+  // has said that it has them; or ends the connection, and then the peer must not take for
+  // whole what it has read.
+  virtual Status lend(wire::Frame& frame) { return send(frame); }
 
   // The most bytes, of parts that do not pass by reference, in one frame.
   // Whoever has more sends several frames.

@@ -42,7 +42,7 @@ class Rogue {
   void shake_hands() {
     const Introduction me = {.id = {1, 2},
                              .name = "rogue",
-                             .versions = {2, 2},
+                             .versions = {3, 3},
                              .features = 0,
                              .max_body = 1 << 30,
                              .window = kMinWindow,
@@ -196,7 +196,7 @@ TEST(Endpoint, TheHandshakesDeadlineEndsAStrangerThatSaysNothing) {
   Rogue rogue(rig);
   const Introduction me = {.id = {},
                            .name = "x",
-                           .versions = {2, 2},
+                           .versions = {3, 3},
                            .features = 0,
                            .max_body = 1,
                            .window = kMinWindow,
@@ -237,14 +237,14 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
     wire::Parts parts;
   };
   const wire::Parts some = Rogue::part(std::vector<std::byte>(100));
-  const LinkHead plain = {.version = 2, .kind = Kind::message, .aux = 128};
+  const LinkHead plain = {.version = 3, .kind = Kind::message, .aux = 128};
   std::vector<Wrong> wrongs;
   const auto add = [&](const char* what, auto change, wire::Parts parts = {}) {
     LinkHead head = plain;
     change(head);
     wrongs.push_back({what, head, std::move(parts)});
   };
-  add("another version", [](LinkHead& head) { head.version = 3; });
+  add("another version", [](LinkHead& head) { head.version = 2; });
   add("flags", [](LinkHead& head) { head.flags = 1; });
   add("a priority that is none", [](LinkHead& head) { head.priority = 4; });
   add("a kind that is none", [](LinkHead& head) { head.kind = static_cast<Kind>(99); });
@@ -302,6 +302,15 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
       },
       Rogue::sizes({std::uint64_t{17} << 30}));
   add(
+      "an offer with a pause at its end",
+      [](LinkHead& head) {
+        head.kind = Kind::offer;
+        head.id = 1;
+        head.aux = kMinWindow / 4;
+        head.offset = 70'000;
+      },
+      Rogue::sizes({70'000}));
+  add(
       "an offer of nothing",
       [](LinkHead& head) {
         head.kind = Kind::offer;
@@ -327,7 +336,7 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
 
 TEST(Link, APeerThatSaysGoodbyeTwiceIsNotAnsweredAgain) {
   Attacked world;
-  const LinkHead bye = {.version = 2, .kind = Kind::bye};
+  const LinkHead bye = {.version = 3, .kind = Kind::bye};
   world.rogue->say(bye);
   ASSERT_FALSE(world.rogue->end().is_closed());
 
@@ -340,12 +349,12 @@ TEST(Link, APeerThatSendsMoreThanTheWindowIsCaught) {
   Attacked world;
   world.link().is_holding = true;
   for (int i = 0; i < 16 && !world.link().is_closed(); ++i) {
-    world.rogue->say({.version = 2, .kind = Kind::message, .aux = 128 + 60'000},
+    world.rogue->say({.version = 3, .kind = Kind::message, .aux = 128 + 60'000},
                      Rogue::part(std::vector<std::byte>(60'000)));
   }
   EXPECT_FALSE(world.link().is_closed());
   for (int i = 0; i < 3 && !world.link().is_closed(); ++i) {
-    world.rogue->say({.version = 2, .kind = Kind::message, .aux = 128 + 60'000},
+    world.rogue->say({.version = 3, .kind = Kind::message, .aux = 128 + 60'000},
                      Rogue::part(std::vector<std::byte>(60'000)));
   }
   EXPECT_TRUE(world.link().is_closed());
@@ -354,10 +363,10 @@ TEST(Link, APeerThatSendsMoreThanTheWindowIsCaught) {
 TEST(Link, ChunksThatDoNotFollowEndTheConnectionAndFreeTheBody) {
   for (const std::uint64_t offset : {std::uint64_t{1}, std::uint64_t{140'000}, UINT64_MAX - 1}) {
     Attacked world;
-    world.rogue->say({.version = 2, .kind = Kind::offer, .aux = 128 + 140'000, .id = 1},
+    world.rogue->say({.version = 3, .kind = Kind::offer, .aux = 128 + 140'000, .id = 1},
                      Rogue::sizes({140'000}));
     ASSERT_FALSE(world.link().is_closed());
-    world.rogue->say({.version = 2, .kind = Kind::chunk, .aux = 0, .id = 1, .offset = offset},
+    world.rogue->say({.version = 3, .kind = Kind::chunk, .aux = 0, .id = 1, .offset = offset},
                      Rogue::part(std::vector<std::byte>(70'000)));
     EXPECT_TRUE(world.link().is_closed()) << offset;
   }
@@ -370,7 +379,7 @@ TEST(Link, ARefusedBodyComesBackToItsSender) {
   world.rig.net().run_for(milliseconds(20));
   EXPECT_EQ(world.rogue->end().frame_count(), 3U) << "answer, welcome, offer";
 
-  world.rogue->say({.version = 2, .kind = Kind::decline, .id = 1});
+  world.rogue->say({.version = 3, .kind = Kind::decline, .id = 1});
 
   ASSERT_EQ(world.link().refused_count(), 1U);
   EXPECT_TRUE(testing::is_message(world.link().refused[0], 3, {300'000}));

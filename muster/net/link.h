@@ -217,8 +217,8 @@ class Link final : private Sink, private loop::Flusher {
   LinkHead head_for(Kind kind, Lane lane = {}) const {
     return {.version = version_, .kind = kind, .priority = lane.priority, .channel = lane.channel};
   }
-  Status transmit(const LinkHead& head, wire::Frame& frame);
-  Status transmit_inline(LinkHead head, wire::Frame& frame);
+  Status transmit(const LinkHead& head, wire::Frame& frame, bool lends = false);
+  Status transmit_inline(LinkHead head, wire::Frame& frame, bool lends);
   bool may_send_at_once() const { return state_ == State::up && has_room_ && lanes_.empty(); }
   Status copy_at_once(std::span<const std::byte> part, Lane lane, std::uint32_t cost);
   void note_transmitted(const Status& sent, std::uint32_t credit);
@@ -235,6 +235,7 @@ class Link final : private Sink, private loop::Flusher {
   bool send_queued(Queued& queued);
   bool send_offer(Queued& queued, const Passage& passage);
   void send_chunk(Queued& queued);
+  bool will_lend(const Passage& passage) const;
   bool may_send_chunk() const;
   void give_up(Queued& queued, const Error& why);
   void say_bye();
@@ -245,6 +246,7 @@ class Link final : private Sink, private loop::Flusher {
   // Receiving (link_receive.cpp).
   void on_frame(wire::Frame& frame) override;
   WritableBuffer place(const wire::Head& head, std::size_t part, std::uint64_t size) override;
+  bool is_lent(const wire::Head& head) const override;
   void dispatch(const LinkHead& head, wire::Frame& frame);
   void take_message(const LinkHead& head, wire::Frame& frame);
   void take_offer(const LinkHead& head, wire::Frame& frame);
@@ -256,6 +258,7 @@ class Link final : private Sink, private loop::Flusher {
   void admit(internal::Receiving& receiving);
   // The budget allows this transfer now.
   void grant(std::uint64_t transfer);
+  void say_go_on(const internal::Receiving& receiving);
   internal::Receiving* find_receiving(std::uint64_t transfer) const;
   std::unique_ptr<internal::Receiving> remove_receiving(std::uint64_t transfer);
 
@@ -271,7 +274,7 @@ class Link final : private Sink, private loop::Flusher {
   bool is_bye_said_ = false;
   bool is_bye_heard_ = false;
   std::uint8_t version_ = 0;
-  int chunks_out_ = 0;  // That the driver has not let go of.
+  std::size_t chunks_out_ = 0;  // Bytes of them that the driver has not let go of.
   std::unique_ptr<Connection> connection_;
   internal::LinkShared& shared_;
   LinkSink* sink_ = nullptr;

@@ -47,7 +47,8 @@ SimOptions options_of(std::uint64_t seed) {
           .min_delay = Duration::zero(),
           .max_delay = microseconds(testing::scramble(2 * seed) % 4000),
           .max_frames = 2 + testing::scramble(2 * seed + 1) % 16,
-          .max_body = kLargePart};
+          .max_body = kLargePart,
+          .lends = seed % 2 == 0};
 }
 
 struct World {
@@ -68,6 +69,7 @@ struct World {
       options.window = kMinWindow;
       options.max_queued = 300'000;
       options.grant_budget = 150'000;
+      options.lent_from = 80'000;
       options.random = [this] { return net.chance(); };
     };
   }
@@ -90,7 +92,9 @@ struct World {
     }
     const Lane lane = {static_cast<std::uint32_t>(net.chance() % 3),
                        static_cast<std::uint8_t>(net.chance() % 2)};
-    return from.send(message(index, sizes), lane).has_value();
+    wire::Frame frame = message(index, sizes);
+    for (const Buffer& part : frame.parts) lent.push_back(part);
+    return from.send(frame, lane).has_value();
   }
 
   void step() {
@@ -118,6 +122,7 @@ struct World {
 
   std::uint64_t seed;
   std::uint64_t next = 1;
+  std::vector<Buffer> lent;  // It may still be read when its sender has forgotten it.
   Log from_near;
   Log from_far;
   SimRig rig;

@@ -20,6 +20,8 @@ namespace muster::net {
 inline constexpr std::size_t kLinkHead = 32;
 // The most that the user of a link can put into the head.
 inline constexpr std::size_t kMaxUserHead = wire::kMaxHead - kLinkHead;
+// From this version on an offer may say that its sender pauses.
+inline constexpr std::uint8_t kPausesVersion = 3;
 // What the handshake's frames carry as version: their form never changes.
 inline constexpr std::uint8_t kHandshakeVersion = 0;
 inline constexpr std::uint8_t kPriorities = 4;
@@ -54,7 +56,9 @@ struct LinkHead {
   std::uint32_t credit = 0;  // Bytes of window that the sender of this frame gives back.
   std::uint32_t aux = 0;     // message, offer: what it costs. chunk: the part's index.
   std::uint64_t id = 0;      // offer, grant, decline, chunk: the transfer.
-  std::uint64_t offset = 0;  // chunk: of its bytes in the part.
+  // chunk: of its bytes in the part. offer: after how many bytes of it the sender waits for
+  // another grant; 0 if it does not.
+  std::uint64_t offset = 0;
 };
 static_assert(sizeof(LinkHead) == kLinkHead);
 

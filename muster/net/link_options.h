@@ -30,7 +30,7 @@ struct EndpointOptions {
   std::string name;                // At most kMaxName bytes.
   std::vector<Driver*> drivers;    // They outlive the endpoint.
   std::uint64_t features = 0;      // A bit each; both ends see what they share.
-  VersionRange versions = {2, 2};  // 1 knew no brief frames.
+  VersionRange versions = {2, 3};  // 1 knew no brief frames, 2 no pauses in transfers.
 
   // The largest body that is taken.
   std::uint64_t max_body = std::uint64_t{16} << 30;
@@ -42,6 +42,8 @@ struct EndpointOptions {
   std::size_t max_queued = std::size_t{64} << 20;
   // Bytes of large bodies that may be under way to us, over all links.
   std::uint64_t grant_budget = std::uint64_t{1} << 30;
+  // Bodies from this size on are lent where that spares a copy: it costs a round trip.
+  std::uint64_t lent_from = std::uint64_t{4} << 20;
   // Bytes of memory for bodies that are kept for the next ones.
   std::size_t idle_memory = std::size_t{256} << 20;
 

@@ -84,8 +84,12 @@ void Link::take_offer(const LinkHead& head, wire::Frame& frame) {
       !receive_window_.take(head.aux)) {
     return protocol_error(invalid("an offer that the window does not allow"));
   }
+  const std::uint64_t pause = version_ >= kPausesVersion ? head.offset : 0;
+  if (pause >= transfer->bytes()) {
+    return protocol_error(invalid("an offer with a pause at its end"));
+  }
   receiving_.push_back(std::make_unique<internal::Receiving>(
-      internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux}));
+      internal::Receiving{*std::move(transfer), frame.head, lane_of(head), head.aux, pause}));
   if (sink_->is_ready_for(frame.head)) admit(*receiving_.back());
 }
 
@@ -110,14 +114,18 @@ void Link::grant(std::uint64_t transfer) {
     WritableBuffer memory = sink_->place_body(receiving.head, part, size);
     return memory.size() >= size ? std::move(memory) : shared_.bodies.take(size);
   };
-  LinkHead head = head_for(Kind::grant, receiving.lane);
+  if (receiving.transfer.allocate(find)) return say_go_on(receiving);
+  LinkHead head = head_for(Kind::decline, receiving.lane);
   head.id = transfer;
-  if (!receiving.transfer.allocate(find)) {
-    head.kind = Kind::decline;
-    shared_.grants.finish(receiving.transfer.bytes());
-    receive_window_.done(receiving.cost);
-    remove_receiving(transfer);
-  }
+  shared_.grants.finish(receiving.transfer.bytes());
+  receive_window_.done(receiving.cost);
+  remove_receiving(transfer);
+  send_control(head);
+}
+
+void Link::say_go_on(const internal::Receiving& receiving) {
+  LinkHead head = head_for(Kind::grant, receiving.lane);
+  head.id = receiving.transfer.id();
   send_control(head);
 }
 
@@ -160,6 +168,13 @@ WritableBuffer Link::place(const wire::Head& bytes, std::size_t part, std::uint6
   return memory;
 }
 
+bool Link::is_lent(const wire::Head& bytes) const {
+  LinkHead head;
+  if (!is_established() || !read_link_head(bytes, version_, head)) return false;
+  const internal::Receiving* const receiving = find_receiving(head.id);
+  return receiving != nullptr && receiving->transfer.received() < receiving->pause;
+}
+
 void Link::take_chunk(const LinkHead& head, wire::Frame& frame) {
   internal::Receiving* const receiving = find_receiving(head.id);
   if (receiving == nullptr || frame.parts.size() != 1) {
@@ -167,6 +182,9 @@ void Link::take_chunk(const LinkHead& head, wire::Frame& frame) {
   }
   const Status accepted = receiving->transfer.accept(head.aux, head.offset, frame.parts[0]);
   if (!accepted) return protocol_error(accepted.error());
+  if (receiving->pause > 0 && receiving->transfer.received() == receiving->pause) {
+    say_go_on(*receiving);
+  }
   if (!receiving->transfer.is_whole()) return;
   // Lets go of the memory first, so that the message is its only holder.
   frame.parts.clear();

@@ -12,8 +12,9 @@
 namespace muster::net {
 namespace {
 
-// Chunks that lie in the driver at once: one that leaves, one that follows.
-constexpr int kChunksOut = 2;
+// Chunks that lie in the driver at once: one that leaves, one that follows. Of those that
+// are twice as large, one.
+constexpr std::size_t kChunksOut = 2;
 // A chunk need not be smaller than this for the sake of those who wait.
 constexpr std::size_t kSmallChunk = std::size_t{256} << 10;
 
@@ -38,10 +39,11 @@ Error above_limit(std::uint64_t size, const LinkPeer& peer) {
 // Hands `frame` to the connection, and with it the credit that is owed. Inline in
 // the most frequent case: a head that is put together in registers leaves by whole
 // words, which the copy that follows can read at once.
-[[gnu::always_inline]] inline Status Link::transmit_inline(LinkHead head, wire::Frame& frame) {
+[[gnu::always_inline]] inline Status Link::transmit_inline(LinkHead head, wire::Frame& frame,
+                                                           bool lends) {
   head.credit = receive_window_.owed();
   write_link_head(head, frame.head);
-  Status sent = connection_->send(frame);
+  Status sent = lends ? connection_->lend(frame) : connection_->send(frame);
   note_transmitted(sent, head.credit);
   return sent;
 }
@@ -70,7 +72,7 @@ Status Link::send(wire::Frame& frame, Lane lane) {
   }
   LinkHead head = head_for(Kind::message, lane);
   head.aux = cost;
-  Status sent = transmit_inline(head, frame);
+  Status sent = transmit_inline(head, frame, false);
   if (sent) count_sent(passage.total, cost);
   return must_wait(sent) ? queue(frame, lane) : sent;
 }
@@ -103,8 +105,8 @@ Status Link::send_copy(std::span<const std::byte> part, Lane lane) {
   return sent;
 }
 
-Status Link::transmit(const LinkHead& head, wire::Frame& frame) {
-  return transmit_inline(head, frame);
+Status Link::transmit(const LinkHead& head, wire::Frame& frame, bool lends) {
+  return transmit_inline(head, frame, lends);
 }
 
 Status Link::queue(wire::Frame& frame, Lane lane) {
@@ -192,14 +194,19 @@ bool Link::send_offer(Queued& queued, const Passage& passage) {
       std::min<std::uint64_t>(passage.counted + kMessageCost, send_window_.size() / 4));
   if (!send_window_.fits(cost)) return false;
   const wire::Parts& parts = queued.frame.parts;
-  auto transfer = std::make_unique<OutgoingTransfer>(
-      last_offered_ + 1, parts, chunk_size(connection_->max_body()),
-      [&](std::size_t i) { return is_passed(parts[i]); });
+  // What is lent leaves sooner than it can be taken, and the more at once the better.
+  const bool lends = will_lend(passage);
+  const std::size_t most = connection_->max_body();
+  auto transfer =
+      std::make_unique<OutgoingTransfer>(last_offered_ + 1, parts, lends ? most : chunk_size(most),
+                                         [&](std::size_t i) { return is_passed(parts[i]); });
+  if (lends) transfer->pause_before_end();
   wire::Frame offer;
   offer.head = queued.frame.head;
   LinkHead head = head_for(Kind::offer, queued.lane);
   head.aux = cost;
   head.id = transfer->id();
+  head.offset = transfer->pause();
   offer.parts = transfer->offer(parts);
   if (Status sent = transmit(head, offer); !sent) {
     if (sent.error().code() == Code::invalid) give_up(queued, sent.error());
@@ -212,7 +219,14 @@ bool Link::send_offer(Queued& queued, const Passage& passage) {
   return true;
 }
 
-bool Link::may_send_chunk() const { return has_chunk_room_ && chunks_out_ < kChunksOut; }
+bool Link::will_lend(const Passage& passage) const {
+  return passage.counted >= shared_.options.lent_from && version_ >= kPausesVersion &&
+         connection_->lends();
+}
+
+bool Link::may_send_chunk() const {
+  return has_chunk_room_ && chunks_out_ < kChunksOut * chunk_size(connection_->max_body());
+}
 
 void Link::send_chunk(Queued& queued) {
   OutgoingTransfer& transfer = *queued.transfer;
@@ -228,9 +242,9 @@ void Link::send_chunk(Queued& queued) {
   head.aux = chunk.part;
   head.offset = chunk.offset;
   frame.parts.push_back(internal::make_chunk(chunk.bytes, parts[chunk.part], gate_));
-  ++chunks_out_;
+  chunks_out_ += chunk.bytes.size();
   const bool had_room = has_room_;
-  if (Status sent = transmit(head, frame); !sent) {
+  if (Status sent = transmit(head, frame, transfer.is_before_pause()); !sent) {
     // There may well be room for what is smaller.
     if (sent.error().code() == Code::overloaded) has_room_ = had_room;
     has_chunk_room_ = false;
@@ -238,6 +252,7 @@ void Link::send_chunk(Queued& queued) {
     return;
   }
   transfer.advance(chunk, parts);
+  if (transfer.is_at_pause()) return lanes_.wait(&queued);
   if (!transfer.is_sent()) return lanes_.yield(&queued);
   ++counters_.messages_sent;
   counters_.bytes_sent += queued.frame.body_size();
@@ -291,17 +306,18 @@ namespace {
 
 class ChunkOwner final : public BufferOwner {
  public:
-  ChunkOwner(Buffer whole, std::shared_ptr<ChunkGate> gate)
-      : whole_(std::move(whole)), gate_(std::move(gate)) {}
+  ChunkOwner(std::size_t size, Buffer whole, std::shared_ptr<ChunkGate> gate)
+      : size_(size), whole_(std::move(whole)), gate_(std::move(gate)) {}
 
  private:
   void dispose() noexcept override {
     const std::unique_ptr<ChunkOwner> self(this);
     ChunkGate& gate = *gate_;
-    if (gate.loop.is_held()) return gate.released();
-    gate.loop.post([kept = std::move(gate_)] { kept->released(); });
+    if (gate.loop.is_held()) return gate.released(size_);
+    gate.loop.post([kept = std::move(gate_), size = size_] { kept->released(size); });
   }
 
+  std::size_t size_;
   Buffer whole_;
   std::shared_ptr<ChunkGate> gate_;
 };
@@ -309,13 +325,14 @@ class ChunkOwner final : public BufferOwner {
 }  // namespace
 
 Buffer make_chunk(std::span<const std::byte> bytes, Buffer whole, std::shared_ptr<ChunkGate> gate) {
-  return {bytes, std::make_unique<ChunkOwner>(std::move(whole), std::move(gate)).release()};
+  auto owner = std::make_unique<ChunkOwner>(bytes.size(), std::move(whole), std::move(gate));
+  return {bytes, owner.release()};
 }
 
 // Only notes it: whoever lets go may be in the middle of anything.
-void ChunkGate::released() {
+void ChunkGate::released(std::size_t bytes) {
   if (link == nullptr) return;
-  --link->chunks_out_;
+  link->chunks_out_ -= bytes;
   loop.flush_soon(*link);
 }
 

@@ -72,6 +72,7 @@ struct Receiving {
   wire::Head head;
   Lane lane;
   std::uint32_t cost = 0;
+  std::uint64_t pause = 0;   // When so much is there its sender waits to be told; 0: never.
   bool is_postponed = true;  // Until the sink is ready for it.
 };
 
@@ -81,7 +82,7 @@ struct ChunkGate {
   loop::Loop& loop;
   Link* link;
 
-  void released();
+  void released(std::size_t bytes);
 };
 
 // A part of `whole` that tells `gate` when it is let go.

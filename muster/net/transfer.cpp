@@ -27,9 +27,12 @@ OutgoingTransfer::OutgoingTransfer(std::uint64_t id, const wire::Parts& parts,
       riding += parts[i].size();
     } else {
       bulk_.push_back(static_cast<std::uint32_t>(i));
+      bytes_ += parts[i].size();
     }
   }
 }
+
+void OutgoingTransfer::pause_before_end() { pause_ = bytes_ - std::min(bytes_, kCopiedEnd); }
 
 wire::Parts OutgoingTransfer::offer(const wire::Parts& parts) const {
   std::vector<std::byte> sizes(parts.size() * sizeof(std::uint64_t));
@@ -52,11 +55,14 @@ wire::Parts OutgoingTransfer::offer(const wire::Parts& parts) const {
 OutgoingTransfer::Chunk OutgoingTransfer::peek(const wire::Parts& parts) const {
   const std::uint32_t part = bulk_[at_];
   const std::span<const std::byte> rest = parts[part].bytes().subspan(offset_);
-  return {part, offset_, rest.first(std::min(rest.size(), chunk_size_))};
+  std::size_t size = std::min(rest.size(), chunk_size_);
+  if (is_before_pause()) size = std::min<std::uint64_t>(size, pause_ - done_);
+  return {part, offset_, rest.first(size)};
 }
 
 void OutgoingTransfer::advance(const Chunk& chunk, const wire::Parts& parts) {
   offset_ += chunk.bytes.size();
+  done_ += chunk.bytes.size();
   if (offset_ < parts[chunk.part].size()) return;
   offset_ = 0;
   ++at_;
@@ -136,6 +142,7 @@ Status IncomingTransfer::accept(std::size_t part, std::uint64_t offset, const Bu
   std::byte* const to = pieces_[at_].memory.data() + offset_;
   if (to != bytes.data()) std::memcpy(to, bytes.data(), bytes.size());
   offset_ += bytes.size();
+  received_ += bytes.size();
   if (offset_ == pieces_[at_].size) {
     ++at_;
     offset_ = 0;

@@ -17,6 +17,10 @@
 
 namespace muster::net {
 
+// How much of a body that is lent is copied, and leaves only when the receiver has said that
+// it has all before: what it reads of memory that the sender has got back is never whole.
+inline constexpr std::uint64_t kCopiedEnd = std::uint64_t{4} << 10;
+
 // The sender's side. Knows the message only by its parts, which stay with
 // whoever queues it.
 class OutgoingTransfer {
@@ -33,10 +37,18 @@ class OutgoingTransfer {
 
   std::uint64_t id() const { return id_; }
 
+  // Has it pause before the last bytes, kCopiedEnd of them or less. Before the first chunk.
+  void pause_before_end();
+  // After so many bytes in chunks it waits until the receiver has said that it has them; 0
+  // if it does not.
+  std::uint64_t pause() const { return pause_; }
+  bool is_before_pause() const { return done_ < pause_; }
+  bool is_at_pause() const { return pause_ > 0 && done_ == pause_; }
+
   // The parts of the offer's frame: the list of sizes, then what rides along.
   wire::Parts offer(const wire::Parts& parts) const;
 
-  // The next chunk; there is one until is_sent().
+  // The next chunk, on one side of the pause; there is one until is_sent().
   Chunk peek(const wire::Parts& parts) const;
   void advance(const Chunk& chunk, const wire::Parts& parts);
   bool is_sent() const { return at_ == bulk_.size(); }
@@ -47,6 +59,9 @@ class OutgoingTransfer {
   std::vector<std::uint32_t> bulk_;  // Indices of the parts that go in chunks.
   std::size_t at_ = 0;
   std::uint64_t offset_ = 0;
+  std::uint64_t bytes_ = 0;  // That go in chunks,
+  std::uint64_t done_ = 0;   // of which so many were taken.
+  std::uint64_t pause_ = 0;
 };
 
 // The receiver's side. Nothing the peer says is believed.
@@ -74,8 +89,9 @@ class IncomingTransfer {
   wire::Parts take();
 
   std::uint64_t id() const { return id_; }
-  // How many bytes come in chunks.
+  // How many bytes come in chunks, and how many of them have come.
   std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t received() const { return received_; }
   bool is_granted() const { return is_granted_; }
 
  private:
@@ -91,6 +107,7 @@ class IncomingTransfer {
 
   std::uint64_t id_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t received_ = 0;
   bool is_granted_ = false;
   std::vector<Piece> pieces_;
   std::size_t at_ = 0;        // The part that is being received,

@@ -57,6 +57,7 @@ TEST(Transfer, BringsAnyPartsOverInAnyChunks) {
     parts.push_back(bytes(70'000, round));
     const auto passes = [&](std::size_t i) { return i % 3 == 1 && i < count; };
     OutgoingTransfer out(9, parts, 1 + random() % 20'000, passes);
+    if (random() % 2 == 0) out.pause_before_end();
     Result<IncomingTransfer> in = IncomingTransfer::read(9, out.offer(parts), kLimit);
     ASSERT_TRUE(in);
     ASSERT_TRUE(in->allocate(from_heap));
@@ -211,6 +212,43 @@ TEST(Grants, WhoLeavesTheLineHoldsUpNobody) {
   grants.withdraw(nullptr, 2);
   grants.finish(100);
   EXPECT_EQ(grants.next()->transfer, 3u);
+}
+
+TEST(Transfer, PausesOnceBeforeTheLastFewBytes) {
+  const wire::Parts parts = parts_of({70'000, 100, 90'000, 5000});
+  const std::uint64_t total = 70'000 + 90'000 + 5000;
+  OutgoingTransfer out(1, parts, 8000, none_passes);
+  IncomingTransfer in = *IncomingTransfer::read(1, out.offer(parts), kLimit);
+  ASSERT_TRUE(in.allocate(from_heap));
+  out.pause_before_end();
+  EXPECT_EQ(out.pause(), total - kCopiedEnd);
+
+  std::uint64_t sent = 0;
+  int pauses = 0;
+  while (!out.is_sent()) {
+    EXPECT_EQ(out.is_before_pause(), sent < total - kCopiedEnd);
+    const OutgoingTransfer::Chunk chunk = out.peek(parts);
+    ASSERT_TRUE(in.accept(chunk.part, chunk.offset, Buffer::copy_of(chunk.bytes)));
+    sent += chunk.bytes.size();
+    out.advance(chunk, parts);
+    EXPECT_EQ(in.received(), sent);
+    if (out.is_at_pause()) {
+      ++pauses;
+      EXPECT_EQ(sent, total - kCopiedEnd);
+    }
+  }
+  EXPECT_EQ(pauses, 1);
+  EXPECT_TRUE(in.is_whole());
+}
+
+TEST(Transfer, OneThatDoesNotPauseNeverDoes) {
+  const wire::Parts parts = parts_of({70'000});
+  OutgoingTransfer out(1, parts, 8000, none_passes);
+  EXPECT_EQ(out.pause(), 0U);
+  while (!out.is_sent()) {
+    EXPECT_FALSE(out.is_before_pause() || out.is_at_pause());
+    out.advance(out.peek(parts), parts);
+  }
 }
 
 }  // namespace

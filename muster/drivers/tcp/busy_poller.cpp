@@ -12,7 +12,7 @@ loop::Outlook BusyPoller::outlook() {
   using enum loop::Outlook;
   is_crowd_ = is_crowd();
   if (is_crowd_) return crowd_.is_worth_a_try() ? sockets : none;
-  if (hot_ == nullptr) return none;
+  if (hot_ == nullptr || hot_->is_better_late()) return none;
   is_peers_turn_ = false;
   if (waits_++ % kAskEvery == 0) shares_processor_ = !hot_->is_worth_waiting_for();
   return shares_processor_ ? one : soon;
@@ -21,6 +21,7 @@ loop::Outlook BusyPoller::outlook() {
 bool BusyPoller::poll() {
   if (hot_ == nullptr || is_crowd_ || is_peers_turn_) return false;
   const Pollable& socket = *hot_;
+  if (socket.is_better_late()) return false;
   if (!hot_->look()) return false;
   is_peers_turn_ = shares_processor_;
   crowd_.saw(&socket, loop_.now());

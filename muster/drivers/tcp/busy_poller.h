@@ -8,6 +8,9 @@
 //
 // A peer that needs this very processor cannot have answered before it has had it: once
 // its bytes have been read, it is let have it before the next look.
+//
+// Who takes what was lent does most of both ends' work. If it looks all the time it takes
+// each packet by itself, on its sender's account; asleep meanwhile, it finds many.
 
 #pragma once
 
@@ -29,6 +32,9 @@ class Pollable {
 
   // False if nothing can come while this thread keeps the processor.
   virtual bool is_worth_waiting_for() const = 0;
+
+  // True while it is better to come late, to more of it.
+  virtual bool is_better_late() const = 0;
 
  protected:
   ~Pollable() = default;

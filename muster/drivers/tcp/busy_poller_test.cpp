@@ -19,6 +19,8 @@ struct Socket final : Pollable {
     return has_bytes;
   }
   bool is_worth_waiting_for() const override { return is_elsewhere; }
+  bool comes_in_heaps = false;
+  bool is_better_late() const override { return comes_in_heaps; }
 };
 
 struct BusyPollerTest : ::testing::Test {
@@ -48,6 +50,21 @@ TEST_F(BusyPollerTest, ASingleBusySocketIsLookedAt) {
   poller.forget(a);
   EXPECT_FALSE(poller.poll());
   EXPECT_EQ(a.looks, 1);
+}
+
+TEST_F(BusyPollerTest, WhatIsBetterTakenLateIsNotLookedAtButSleptOn) {
+  a.has_bytes = true;
+  a.comes_in_heaps = true;
+  poller.look_at(a);
+  EXPECT_EQ(poller.outlook(), none);
+  EXPECT_FALSE(poller.poll());
+  EXPECT_FALSE(poller.arm());
+  EXPECT_EQ(a.looks, 0);
+
+  a.comes_in_heaps = false;
+
+  EXPECT_EQ(poller.outlook(), soon);
+  EXPECT_TRUE(poller.poll());
 }
 
 TEST_F(BusyPollerTest, APeerOnThisProcessorIsLetHaveIt) {

@@ -169,6 +169,7 @@ Status FrameReader::find_memory(net::Sink& sink) {
       frame_.parts.push_back(std::move(placed).freeze());
     }
   }
+  is_lent_ = is_large_ && sink.is_lent(frame_.head);
   return ok();
 }
 

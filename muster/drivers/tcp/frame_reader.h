@@ -34,6 +34,8 @@ class FrameReader {
   // part; else empty. Whoever puts some there says so with put().
   std::span<std::byte> wanted() const;
   void put(std::size_t bytes, net::Sink& sink);
+  // True inside a large part that its sender lends.
+  bool is_inside_lent() const { return is_filling_ && is_lent_; }
 
   // Nothing more is taken, nor told to the sink. May be called from inside it.
   void stop() { is_stopped_ = true; }
@@ -74,6 +76,7 @@ class FrameReader {
   std::size_t small_ = 0;                      // Bytes of the block for the small parts.
   bool is_filling_ = false;
   bool is_large_ = false;
+  bool is_lent_ = false;
   std::uint32_t since_large_ = kExpected;  // Small frames, as far as that matters.
   bool is_stopped_ = false;
 };

@@ -27,6 +27,7 @@ struct Recorder final : net::Sink {
   std::vector<wire::Frame> frames;
   std::vector<std::size_t> placed;  // Sizes that were asked for.
   bool provides = false;
+  bool lends = false;
   FrameReader* stops = nullptr;
 
   void on_frame(wire::Frame& frame) override {
@@ -37,6 +38,7 @@ struct Recorder final : net::Sink {
     placed.push_back(size);
     return provides ? WritableBuffer::on_heap(size) : WritableBuffer();
   }
+  bool is_lent(const wire::Head&) const override { return lends; }
   void on_room() override {}
   void on_closed(Error) override {}
 };
@@ -344,6 +346,28 @@ TEST(FrameReader, TakesTheLargestBodyThatMayCome) {
   ASSERT_TRUE(reader.take(on_the_wire(make_frame(shape, 0)), sink));
 
   expect_all(sink.frames, {shape});
+}
+
+TEST(FrameReader, KnowsInsideALargePartWhetherItIsLent) {
+  BufferPool pool;
+  Recorder sink;
+  FrameReader reader(pool, kMaxBody);
+  const std::vector<std::byte> small = on_the_wire({{24, {100}}});
+  const std::vector<std::byte> large = on_the_wire({{24, {100'000}}});
+  const auto halfway = [&](const std::vector<std::byte>& bytes) {
+    EXPECT_TRUE(reader.take(std::span(bytes).first(bytes.size() / 2), sink));
+    const bool is_lent = reader.is_inside_lent();
+    EXPECT_TRUE(reader.take(std::span(bytes).subspan(bytes.size() / 2), sink));
+    EXPECT_FALSE(reader.is_inside_lent()) << "between frames";
+    return is_lent;
+  };
+
+  EXPECT_FALSE(halfway(large));
+  sink.lends = true;
+  EXPECT_TRUE(halfway(large));
+  EXPECT_FALSE(halfway(small));
+  sink.lends = false;
+  EXPECT_FALSE(halfway(large));
 }
 
 }  // namespace

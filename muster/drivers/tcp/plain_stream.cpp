@@ -9,7 +9,7 @@
 
 namespace muster::drivers::tcp {
 
-PlainStream::PlainStream(int socket) : socket_(socket) {
+PlainStream::PlainStream(int socket, PipeShelf& pipes) : socket_(socket), lender_(pipes) {
   const std::optional<SocketAddress> peer = SocketAddress::of_peer(socket);
   is_near_ = peer && peer->is_loopback();
 }
@@ -43,6 +43,18 @@ Transfer PlainStream::write(std::span<const iovec> from) {
   message.msg_iov = const_cast<iovec*>(from.data());
   message.msg_iovlen = from.size();
   return outcome(sendmsg(socket_, &message, MSG_NOSIGNAL), Transfer::State::blocked);
+}
+
+Transfer PlainStream::lend(const iovec& from) {
+  if (is_lending_refused_) return write({&from, 1});
+  const Lent lent = lender_.lend(socket_, from);
+  if (lent.bytes > 0) return {Transfer::State::moved, lent.bytes};
+  if (lent.is_refused) {
+    is_lending_refused_ = true;
+    return write({&from, 1});
+  }
+  errno = lent.error;
+  return outcome(-1, Transfer::State::blocked);
 }
 
 Error PlainStream::failure() const {

@@ -52,6 +52,12 @@ class Stream {
   virtual Transfer read(std::span<const iovec> into) = 0;
   virtual Transfer write(std::span<const iovec> from) = 0;
 
+  // True where lend() spares a copy.
+  virtual bool lends() const { return false; }
+  // As write(), but the peer may read `from` where it lies, when it takes it. Called again with
+  // the rest before anything else is written.
+  virtual Transfer lend(const iovec& from) { return write({&from, 1}); }
+
   // True if a further read() would find something that the socket, being
   // empty, does not tell of.
   virtual bool has_more() const { return false; }

@@ -57,7 +57,8 @@ void TcpConnection::start_dialing() {
   dialing_ =
       std::make_unique<Dialing>(shared_.loop, shared_.resolver, peer_, [this](Result<int> socket) {
         if (!socket) return end(std::move(socket).error());
-        if (!is_encrypted_) return take_up(std::make_unique<PlainStream>(*socket), *sink_);
+        if (!is_encrypted_)
+          return take_up(std::make_unique<PlainStream>(*socket, shared_.pipes), *sink_);
         take_up((*shared_.tls)->connect(*socket, peer_.host, attempt_), *sink_);
       });
   dialing_->start(shared_.options.connect_timeout);
@@ -179,9 +180,16 @@ Status TcpConnection::send(wire::Frame& frame) {
   return push(frame);
 }
 
-Status TcpConnection::push(wire::Frame& frame) {
+bool TcpConnection::lends() const { return stream_ != nullptr && stream_->lends(); }
+
+Status TcpConnection::lend(wire::Frame& frame) {
+  shared_.loop.check_held();
+  return push(frame, lends());
+}
+
+Status TcpConnection::push(wire::Frame& frame, bool lends) {
   MUSTER_TRY_OK(check(frame));
-  if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push(frame)) {
+  if (queue_.bytes() >= shared_.options.queue_limit || !queue_.push(frame, lends)) {
     wants_room_ = true;
     return Error(Code::overloaded, "the connection's queue is full");
   }
@@ -222,7 +230,8 @@ bool TcpConnection::write() {
     const std::size_t count = queue_.gather(runs);
     std::size_t asked = 0;
     for (std::size_t i = 0; i < count; ++i) asked += runs[i].iov_len;
-    const Transfer written = stream_->write(std::span(runs).first(count));
+    const Transfer written = queue_.is_lent_next() ? stream_->lend(runs[0])
+                                                   : stream_->write(std::span(runs).first(count));
     if (written.state == Transfer::State::failed) {
       write_failed();
       return true;

@@ -41,6 +41,8 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
                    std::span<const std::byte> part) override;
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer&) const override { return false; }
+  bool lends() const override;
+  Status lend(wire::Frame& frame) override;
   std::size_t max_body() const override { return max_body_; }
   void close() override;
   net::Peer peer() const override;
@@ -54,6 +56,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   void flush() override;
   bool look() override;
   bool is_worth_waiting_for() const override;
+  bool is_better_late() const override { return reader_.is_inside_lent(); }
 
   void start_dialing();
   void shake_hands();
@@ -72,7 +75,7 @@ class TcpConnection final : public net::Connection, loop::FdHandler, loop::Flush
   // Writing.
   bool push_held(std::span<const std::byte> head, std::span<const std::byte> part);
   bool push_alone(std::span<const std::byte> head, std::span<const std::byte> part);
-  Status push(wire::Frame& frame);
+  Status push(wire::Frame& frame, bool lends = false);
   bool write();
   void write_held();
   void write_failed();

@@ -132,7 +132,7 @@ void TcpListener::hand_over(int socket) {
   if (is_encrypted_) {
     stream = (*shared_.tls)->accept(socket);
   } else {
-    stream = std::make_unique<PlainStream>(socket);
+    stream = std::make_unique<PlainStream>(socket, shared_.pipes);
   }
   const auto peer = SocketAddress::of_peer(socket);
   if (!peer) return;  // It has gone already.

@@ -10,6 +10,7 @@
 
 #include "muster/base/buffer_pool.h"
 #include "muster/drivers/tcp/busy_poller.h"
+#include "muster/drivers/tcp/page_lender.h"
 #include "muster/drivers/tcp/stream.h"
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/drivers/tcp/tls_context.h"
@@ -45,6 +46,7 @@ struct TcpShared {
   net::Resolver resolver;
   Result<std::unique_ptr<TlsContext>> tls;
   BufferPool pool;
+  PipeShelf pipes;
   BusyPoller poller;
   std::vector<std::byte> reading;  // One for all: nothing stays in it after a read.
   net::Complaints complaints{"tcp"};

@@ -18,7 +18,7 @@ static_assert(wire::kPrefixSize + wire::kPartSizeSize * wire::kMaxParts + wire::
                   WriteQueue::kBlock,
               "whatever is staged in one piece fits into a block");
 
-bool WriteQueue::push(wire::Frame& frame) {
+bool WriteQueue::push(wire::Frame& frame, bool lends) {
   const std::size_t prefix = wire::prefix_size(frame.parts.size());
   const std::size_t opening = prefix + frame.head.size();
   // Everything that is copied is staged in blocks of its own if need be; only
@@ -35,7 +35,7 @@ bool WriteQueue::push(wire::Frame& frame) {
     if (part.size() <= kCopied && reserve(part.size())) {
       std::memcpy(stage(part.size()), part.data(), part.size());
     } else {
-      refer(std::move(part));
+      refer(std::move(part), lends);
     }
   }
   frame.parts.clear();
@@ -65,11 +65,11 @@ std::byte* WriteQueue::stage(std::size_t size) {
   return at;
 }
 
-void WriteQueue::refer(Buffer part) {
+void WriteQueue::refer(Buffer part, bool lends) {
   bytes_ += part.size();
   const std::byte* const data = part.data();
   const std::size_t size = part.size();
-  runs_.push_back({data, size, std::move(part)});
+  runs_.push_back({data, size, std::move(part), lends});
 }
 
 std::size_t WriteQueue::gather(std::span<iovec> out) const {
@@ -78,7 +78,9 @@ std::size_t WriteQueue::gather(std::span<iovec> out) const {
     out[used++] = {const_cast<std::byte*>(alone_.data()) + alone_begin_, alone_end_ - alone_begin_};
   }
   for (std::size_t i = first_; i < runs_.size() && used < out.size(); ++i) {
+    if (runs_[i].is_lent && used > 0) break;
     out[used++] = {const_cast<std::byte*>(runs_[i].data), runs_[i].size};
+    if (runs_[i].is_lent) break;
   }
   return used;
 }

@@ -34,9 +34,9 @@ class WriteQueue {
 
   explicit WriteQueue(BufferPool& pool) : pool_(pool) {}
 
-  // Appends `frame` and takes its parts. False, with the frame untouched, if
-  // there is no memory.
-  bool push(wire::Frame& frame);
+  // Appends `frame` and takes its parts; those that are not copied are to be lent, if
+  // `lends`. False, with the frame untouched, if there is no memory.
+  bool push(wire::Frame& frame, bool lends = false);
 
   // Copies a frame of `head` and one part, which is not empty, if nothing else waits and it
   // is small enough.
@@ -69,9 +69,13 @@ class WriteQueue {
     return true;
   }
 
-  // Describes what comes next, oldest first. Returns how many of `out` it
-  // has used; they are valid until the next call of another function.
+  // Describes what comes next, oldest first; what is to be lent alone. Returns how many
+  // of `out` it has used; they are valid until the next call of another function.
   std::size_t gather(std::span<iovec> out) const;
+  // What comes next is to be lent.
+  bool is_lent_next() const {
+    return alone_begin_ == alone_end_ && first_ < runs_.size() && runs_[first_].is_lent;
+  }
 
   // The first `bytes` have left.
   void consume(std::size_t bytes);
@@ -88,11 +92,12 @@ class WriteQueue {
     const std::byte* data;
     std::size_t size;
     Buffer keep;
+    bool is_lent = false;
   };
 
   bool reserve(std::size_t size);
   std::byte* stage(std::size_t size);
-  void refer(Buffer part);
+  void refer(Buffer part, bool lends);
   void forget_consumed();
 
   BufferPool& pool_;

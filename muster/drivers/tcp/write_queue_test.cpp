@@ -191,5 +191,36 @@ TEST(WriteQueue, LetsGoOfAllWhenItIsCleared) {
   EXPECT_EQ(keeper.use_count(), 1);
 }
 
+TEST(WriteQueue, WhatIsToBeLentComesAloneAndInItsTurn) {
+  BufferPool pool;
+  WriteQueue queue(pool);
+  std::vector<std::byte> expected;
+  for (int i = 0; i < 6; ++i) {
+    wire::Frame frame = make_frame({24, {50'000, 64}}, i);
+    append(expected, on_the_wire(frame));
+    ASSERT_TRUE(queue.push(frame, i % 2 == 1));
+  }
+
+  std::vector<std::byte> left;
+  int lent = 0;
+  while (!queue.empty()) {
+    const bool is_lent = queue.is_lent_next();
+    std::array<iovec, 16> runs;
+    const std::size_t count = queue.gather(runs);
+    if (is_lent) {
+      ASSERT_EQ(count, 1U);
+      EXPECT_LE(runs[0].iov_len, 50'000U);
+      lent += runs[0].iov_len == 50'000 ? 1 : 0;
+    }
+    // Not all of it at once.
+    const std::size_t bytes = std::min<std::size_t>(30'000, runs[0].iov_len);
+    append(left, {static_cast<const std::byte*>(runs[0].iov_base), bytes});
+    queue.consume(bytes);
+  }
+
+  EXPECT_EQ(left, expected);
+  EXPECT_EQ(lent, 3);
+}
+
 }  // namespace
 }  // namespace muster::drivers::tcp

@@ -34,6 +34,9 @@ struct SimOptions {
   std::size_t max_frames = 64;
   std::uint64_t max_bytes = std::uint64_t{4} << 20;
   std::size_t max_body = std::size_t{256} << 10;
+  // What is lent is read when it arrives, wherever its owner is by then: for tests whose
+  // memory outlives all.
+  bool lends = false;
   // How long a dial waits for an answer that does not come.
   Duration dial_patience = std::chrono::seconds(5);
   // Costs time: for one seed, not for a thousand.

@@ -83,7 +83,7 @@ bool SimPipe::has_room(const Side& side, std::uint64_t size) const {
          (side.sent.size() < options.max_frames && side.bytes + size <= options.max_bytes);
 }
 
-Status SimPipe::send(int from, wire::Frame& frame) {
+Status SimPipe::send(int from, wire::Frame& frame, bool lends) {
   world_.loop.check_held();
   Side& side = sides_[from];
   if (side.over) return *side.over;
@@ -100,6 +100,11 @@ Status SimPipe::send(int from, wire::Frame& frame) {
   item.due = next_due(side, size);
   item.frame = std::move(frame);
   frame = wire::Frame();
+  item.is_lent = lends;
+  // Whoever owns it hears at once that it has left, and nobody keeps it.
+  if (lends) {
+    for (Buffer& part : item.frame->parts) part = Buffer(part.bytes(), nullptr);
+  }
   if (side.is_dead) return ok();  // Nobody is left to be told otherwise.
   side.bytes += size;
   push(from, std::move(item));
@@ -160,6 +165,7 @@ void SimPipe::finish_sending(int from, const std::string& last_words) {
   for (Item& item : side.sent) {
     if (!item.frame) continue;
     side.bytes += carried_by(*item.frame);
+    if (item.is_lent) continue;
     // The kernel's by now: whoever sent it has its memory back.
     for (Buffer& part : item.frame->parts) {
       if (!passes(part)) part = Buffer::copy_of(part.bytes());

@@ -24,7 +24,7 @@ class SimPipe final : public std::enable_shared_from_this<SimPipe> {
   void dial();
 
   // What the ends do.
-  Status send(int side, wire::Frame& frame);
+  Status send(int side, wire::Frame& frame, bool lends = false);
   void close(int side);
   void forget(int side);  // The end is being destroyed.
 
@@ -69,6 +69,7 @@ class SimPipe final : public std::enable_shared_from_this<SimPipe> {
     std::optional<wire::Frame> frame;
     std::string last_words;
     bool is_begun = false;
+    bool is_lent = false;
     std::vector<WritableBuffer> placed;  // One per part; empty for those that are not placed.
   };
   struct Side {
@@ -117,6 +118,8 @@ class SimConnection final : public Connection {
   Status send(wire::Frame& frame) override { return pipe_->send(side_, frame); }
   Result<WritableBuffer> allocate(std::size_t size) override;
   bool passes(const Buffer& part) const override { return pipe_->passes(part); }
+  bool lends() const override { return pipe_->world().options.lends; }
+  Status lend(wire::Frame& frame) override { return pipe_->send(side_, frame, lends()); }
   std::size_t max_body() const override { return pipe_->world().options.max_body; }
   void close() override { pipe_->close(side_); }
   Peer peer() const override;

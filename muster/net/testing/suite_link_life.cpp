@@ -30,7 +30,7 @@ TEST_P(LinkSuite, BothEndsComeUpAndKnowEachOther) {
 
   const loop::Turn turn(end.loop());
   EXPECT_EQ(end.link->peer().name, "far");
-  EXPECT_EQ(end.link->peer().version, 2);
+  EXPECT_EQ(end.link->peer().version, 3);
   EXPECT_EQ(end.link->state(), LinkState::up);
 }
 
@@ -57,14 +57,14 @@ TEST_P(LinkSuite, AWrongTokenLetsNobodyInAndBothAreToldWhy) {
 }
 
 TEST_P(LinkSuite, AnOldVersionIsRefusedWithBothRanges) {
-  Party far(rig->far(), [](EndpointOptions& options) { options.versions = {3, 4}; });
+  Party far(rig->far(), [](EndpointOptions& options) { options.versions = {4, 5}; });
   Party near(rig->near());
 
   LinkEnd& end = near.connect(far.listen(rig->address()));
 
   ASSERT_TRUE(run_until([&] { return end.is_closed(); }));
   EXPECT_EQ(end.closed_with().code(), Code::unsupported);
-  EXPECT_NE(end.closed_with().message().find("the client speaks 2, the server 3 to 4"),
+  EXPECT_NE(end.closed_with().message().find("the client speaks 2 to 3, the server 4 to 5"),
             std::string::npos)
       << end.closed_with().message();
   EXPECT_EQ(far.count(), 0U);
@@ -87,7 +87,7 @@ TEST_P(LinkSuite, WithoutAProofNothingIsDelivered) {
     }
     wire::Frame frame = message(7, {64});
     LinkHead head;
-    head.version = kind % 2 == 0 ? 2 : 0;
+    head.version = kind % 2 == 0 ? 3 : 0;
     head.kind = static_cast<Kind>(kind);
     head.aux = 192;
     write_link_head(head, frame.head);

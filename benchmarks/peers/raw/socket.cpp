@@ -77,10 +77,14 @@ void Socket::spin_send(const void* data, std::size_t size) const {
   }
 }
 
-void Socket::spin_receive(void* data, std::size_t size) const {
+void Socket::receive_all(void* data, std::size_t size) const { receive(data, size, 0); }
+
+void Socket::spin_receive(void* data, std::size_t size) const { receive(data, size, MSG_DONTWAIT); }
+
+void Socket::receive(void* data, std::size_t size, int flags) const {
   auto* at = static_cast<std::byte*>(data);
   while (size > 0) {
-    const ssize_t got = recv(fd_, at, size, MSG_DONTWAIT);
+    const ssize_t got = recv(fd_, at, size, flags);
     if (again(got)) continue;
     if (check_call(got, "recv") == 0) fail("the connection closed early");
     at += got;

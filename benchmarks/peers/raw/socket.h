@@ -25,10 +25,13 @@ class Socket {
 
   // Send and receive all of it. The spinning ones never sleep.
   void send_all(const void* data, std::size_t size) const;
+  void receive_all(void* data, std::size_t size) const;
   void spin_send(const void* data, std::size_t size) const;
   void spin_receive(void* data, std::size_t size) const;
 
  private:
+  void receive(void* data, std::size_t size, int flags) const;
+
   int fd_;
 };
 

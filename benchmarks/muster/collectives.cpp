@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "benchmarks/common/body.h"
 #include "benchmarks/common/collective.h"
 #include "benchmarks/common/fail.h"
 #include "benchmarks/common/process.h"
@@ -143,7 +144,7 @@ class Rank {
       shared_ = must(all_->all_share(shown_));
     }
     for (const Buffer& part : shared_) {
-      if (part.data() != shown_.data()) seen_ = seen_ + sum_of(floats(part));
+      if (part.data() != shown_.data()) seen_ = seen_ + sum_words(part.bytes());
     }
   }
 
@@ -195,13 +196,6 @@ class Rank {
 
   static std::span<const float> floats(const Buffer& buffer) {
     return {reinterpret_cast<const float*>(buffer.data()), buffer.size() / sizeof(float)};
-  }
-
-  static std::uint64_t sum_of(std::span<const float> numbers) {
-    const auto* const words = reinterpret_cast<const std::uint32_t*>(numbers.data());
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < numbers.size(); ++i) sum += words[i];
-    return sum;
   }
 
   std::span<float> numbers(std::size_t count, Memory& memory) {

@@ -82,7 +82,9 @@ class Rogue {
 };
 
 struct Attacked {
-  Attacked() : party(rig.far()) {
+  explicit Attacked(const testing::SimOptions& net = {},
+                    const std::function<void(EndpointOptions&)>& tweak = nullptr)
+      : rig(net), party(rig.far(), tweak) {
     party.listen(kThere);
     rogue.emplace(rig);
     rogue->shake_hands();
@@ -306,7 +308,7 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
       [](LinkHead& head) {
         head.kind = Kind::offer;
         head.id = 1;
-        head.aux = kMinWindow / 4;
+        head.aux = 70'128;
         head.offset = 70'000;
       },
       Rogue::sizes({70'000}));
@@ -332,6 +334,33 @@ TEST(Link, APeerThatBreaksTheProtocolEndsTheConnectionAndNothingElse) {
     EXPECT_NE(world.link().why_closed->message().find("broke the protocol"), std::string::npos)
         << wrong.what << ": " << world.link().why_closed->message();
   }
+}
+
+TEST(Link, AChunkAcrossAPauseEndsTheConnection) {
+  for (const std::size_t size : {std::size_t{30'000}, std::size_t{30'001}}) {
+    Attacked world;
+    LinkHead head = {.version = 3, .kind = Kind::offer, .aux = 70'128, .id = 1, .offset = 30'000};
+    world.rogue->say(head, Rogue::sizes({70'000}));
+    ASSERT_FALSE(world.link().is_closed());
+    head = {.version = 3, .kind = Kind::chunk, .id = 1};
+    world.rogue->say(head, Rogue::part(std::vector<std::byte>(size)));
+
+    EXPECT_EQ(world.link().is_closed(), size > 30'000) << size;
+  }
+}
+
+// What it was lent it may still read.
+TEST(Link, APeerThatRefusesWhatItWasLentEndsTheConnection) {
+  Attacked world({.lends = true}, [](EndpointOptions& options) { options.lent_from = 80'000; });
+  ASSERT_TRUE(world.link().send(message(1, {100'000})));
+  world.rig.net().run_for(milliseconds(20));
+  world.rogue->say({.version = 3, .kind = Kind::grant, .id = 1});
+  ASSERT_FALSE(world.link().is_closed());
+
+  world.rogue->say({.version = 3, .kind = Kind::decline, .id = 1});
+
+  EXPECT_TRUE(world.link().is_closed());
+  EXPECT_EQ(world.link().refused_count(), 0U);
 }
 
 TEST(Link, APeerThatSaysGoodbyeTwiceIsNotAnsweredAgain) {

@@ -106,6 +106,7 @@ void Lanes::pop(Queued* queued) {
 void Lanes::wait(Queued* queued) {
   Queue& queue = queue_of(queued->lane);
   ring_of(*queued, queue.state).pop();
+  if (queue.state == State::granted) priorities_[queued->lane.priority].is_granted_next = false;
   queue.state = State::waiting;
 }
 

@@ -71,7 +71,7 @@ class Lanes {
 
   // For what next() gave. It was handed over wholly and is gone.
   void pop(Queued* queued);
-  // It was offered: its lane stands still until resume() or drop().
+  // It was offered, or pauses: its lane stands still until resume() or drop().
   void wait(Queued* queued);
   // One of its chunks was handed over.
   void yield(Queued* queued);

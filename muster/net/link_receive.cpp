@@ -180,10 +180,12 @@ void Link::take_chunk(const LinkHead& head, wire::Frame& frame) {
   if (receiving == nullptr || frame.parts.size() != 1) {
     return protocol_error(invalid("a chunk of no transfer"));
   }
+  const std::uint64_t before = receiving->transfer.received();
   const Status accepted = receiving->transfer.accept(head.aux, head.offset, frame.parts[0]);
   if (!accepted) return protocol_error(accepted.error());
-  if (receiving->pause > 0 && receiving->transfer.received() == receiving->pause) {
-    say_go_on(*receiving);
+  if (const std::uint64_t now = receiving->transfer.received(); before < receiving->pause) {
+    if (now > receiving->pause) return protocol_error(invalid("a chunk across a pause"));
+    if (now == receiving->pause) say_go_on(*receiving);
   }
   if (!receiving->transfer.is_whole()) return;
   // Lets go of the memory first, so that the message is its only holder.
@@ -205,6 +207,8 @@ void Link::take_grant(const LinkHead& head) {
 void Link::take_decline(const LinkHead& head) {
   Queued* const queued = lanes_.find_waiting(head.id);
   if (queued == nullptr) return protocol_error(invalid("a refusal of what was not offered"));
+  // It was granted before, and what it lent may still be read.
+  if (queued->transfer->is_at_pause()) return protocol_error(invalid("a refusal at a pause"));
   give_up(*queued, Error(Code::overloaded, "the peer has no memory for the body"));
   pump();
 }

@@ -12,8 +12,8 @@ loop::Outlook BusyPoller::outlook() {
   using enum loop::Outlook;
   is_crowd_ = is_crowd();
   if (is_crowd_) return crowd_.is_worth_a_try() ? sockets : none;
-  if (hot_ == nullptr || hot_->is_better_late()) return none;
   is_peers_turn_ = false;
+  if (hot_ == nullptr || hot_->is_better_late()) return none;
   if (waits_++ % kAskEvery == 0) shares_processor_ = !hot_->is_worth_waiting_for();
   return shares_processor_ ? one : soon;
 }

@@ -28,43 +28,51 @@ wire::Frame frame_of(const std::shared_ptr<std::vector<std::byte>>& memory) {
   return made;
 }
 
-// A receiver that stands still in the middle of a body, while its sender gives up and uses
-// the memory again, and then goes on reading what lies in its socket.
+// Holds up all of a process the first time, under the baton.
+struct Standstill final : loop::Flusher {
+  std::atomic<bool> has_come = false;
+  std::atomic<bool> is_over = false;
+
+  void flush() override {
+    has_come = true;
+    is_over.wait(false);
+  }
+  void end() {
+    is_over = true;
+    is_over.notify_all();
+  }
+};
+
+// A receiver that stands still once it has granted a body, which then lies in the sockets as far
+// as it may leave; its sender gives up, uses the memory again, and the receiver reads on.
 TEST(LendingOverTcp, WhatIsReadAfterItsSenderHasGivenUpIsNoMessage) {
   const std::unique_ptr<Rig> rig = tcp_rig();
   Party far(rig->far());
-  Party near(rig->near());
-  std::atomic<bool> is_granted = false;
-  std::atomic<bool> stands_still = false;
-  std::atomic<bool> goes_on = false;
+  Party near(rig->near(), [](EndpointOptions& options) { options.lent_from = 256 << 10; });
+  Standstill standstill;
   const Address address = far.listen(rig->address(), [&](LinkEnd& end) {
-    end.provide = [&](const wire::Head&, std::size_t, std::uint64_t) {
-      is_granted = true;
-      return WritableBuffer();
-    };
-    // Under the baton: all of the process stands still.
-    end.take = [&](wire::Frame&, Lane) {
-      stands_still = true;
-      goes_on.wait(false);
-    };
+    // After what the connection has to write, the grant.
+    end.take = [&](wire::Frame&, Lane) { end.loop().flush_later(standstill); };
   });
   LinkEnd& end = near.connect(address);
-  auto memory = std::make_shared<std::vector<std::byte>>(std::size_t{256} << 20);
+  ASSERT_TRUE(rig->run_until([&] { return end.is_up(); }));
+  auto memory = std::make_shared<std::vector<std::byte>>(std::size_t{1} << 20);
   fill(*memory, 1);
-  ASSERT_TRUE(end.send(frame_of(memory)));
-  ASSERT_TRUE(rig->run_until([&] { return is_granted.load(); }));
-  ASSERT_TRUE(end.send(message(1), {.channel = 1, .priority = 0}));
-  ASSERT_TRUE(rig->run_until([&] { return stands_still.load(); }));
+  {
+    const loop::Turn turn(end.loop());  // Both leave together.
+    EXPECT_TRUE(end.send(frame_of(memory), {.channel = 1}));
+    EXPECT_TRUE(end.send(message(1), {.channel = 2}));
+  }
+  EXPECT_TRUE(rig->run_until([&] { return standstill.has_come.load(); }));
+  rig->settle();
 
   {
     const loop::Turn turn(end.loop());
-    ASSERT_EQ(end.link->counters().messages_sent, 1U) << "the test wants the body under way";
     end.link.reset();
   }
-  ASSERT_TRUE(rig->run_until([&] { return memory.use_count() == 1; }));
+  EXPECT_TRUE(rig->run_until([&] { return memory.use_count() == 1; }));
   std::ranges::fill(*memory, std::byte{0xEE});
-  goes_on = true;
-  goes_on.notify_all();
+  standstill.end();
 
   EXPECT_TRUE(rig->run_until([&] { return far.end().is_closed(); }));
   EXPECT_EQ(far.end().message_count(), 1U) << "the small one";

@@ -21,25 +21,30 @@ class WithoutSigpipe {
   WithoutSigpipe() {
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
-  ~WithoutSigpipe() {
-    if (sigismember(&before_, SIGPIPE) == 1) return;
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+  ~WithoutSigpipe() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   WithoutSigpipe(const WithoutSigpipe&) = delete;
   WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
 
-  // One was raised for this thread. Nothing if it was blocked before: it may be another's.
+  // One was raised for this thread. One that was there before is another's.
   void swallow() const {
     const timespec at_once{};
-    if (sigismember(&before_, SIGPIPE) == 0) sigtimedwait(&pipe_, nullptr, &at_once);
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
   }
 
  private:
   sigset_t pipe_;
   sigset_t before_;
+  bool was_pending_;
 };
+
+// What the system says to who may not, or where there is no such thing.
+bool is_forbidden(int error) {
+  return error == EPERM || error == EACCES || error == ENOSYS || error == EINVAL;
+}
 
 }  // namespace
 
@@ -65,19 +70,20 @@ void PipeShelf::give_back(Pipe pipe) {
 }
 
 Lent PageLender::lend(int socket, const iovec& from) {
+  using enum Lent::Refusal;
   Lent lent;
   if (!pipe_.is_made()) pipe_ = shelf_.take();
-  if (!pipe_.is_made()) return {.is_refused = true};
-  while (lent.bytes < from.iov_len && lent.error == 0) {
+  if (!pipe_.is_made()) return {.refusal = now};
+  while (lent.bytes < from.iov_len && lent.error == 0 && lent.refusal == none) {
     const iovec rest{static_cast<std::byte*>(from.iov_base) + lent.bytes,
                      from.iov_len - lent.bytes};
     if (inside_ < rest.iov_len && !fill(rest) && inside_ == 0) {
-      lent.is_refused = true;
-      break;
+      lent.refusal = is_forbidden(errno) ? always : now;
+    } else {
+      drain(socket, lent);
     }
-    drain(socket, lent);
   }
-  if (inside_ == 0) shelf_.give_back(std::exchange(pipe_, Pipe()));
+  if (inside_ == 0 && pipe_.is_made()) shelf_.give_back(std::exchange(pipe_, Pipe()));
   return lent;
 }
 
@@ -100,10 +106,18 @@ void PageLender::drain(int socket, Lent& lent) {
       continue;
     }
     if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0 && is_forbidden(errno)) return refuse(lent);
     lent.error = moved == 0 ? EAGAIN : errno;
     if (lent.error == EPIPE) without_sigpipe.swallow();
     return;
   }
+}
+
+// What is in the pipe has not left, and leaves in another way.
+void PageLender::refuse(Lent& lent) {
+  lent.refusal = Lent::Refusal::always;
+  inside_ = 0;
+  pipe_ = Pipe();
 }
 
 }  // namespace muster::drivers::tcp

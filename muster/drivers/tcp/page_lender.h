@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <sys/uio.h>
@@ -15,9 +16,14 @@ namespace muster::drivers::tcp {
 
 // What the system calls of one lending have done.
 struct Lent {
-  std::size_t bytes = 0;    // That are in the socket.
-  int error = 0;            // Of the socket, which takes no more; EAGAIN: just now.
-  bool is_refused = false;  // Memory of this kind, or by this process, cannot be lent.
+  enum class Refusal : std::uint8_t {
+    none,
+    now,     // For want of a pipe, or of memory that can be lent.
+    always,  // To this process.
+  };
+  std::size_t bytes = 0;            // That are in the socket.
+  int error = 0;                    // Of the socket, which takes no more; EAGAIN: just now.
+  Refusal refusal = Refusal::none;  // Nothing more is in the pipe then.
 };
 
 // A pipe of which both ends are here.
@@ -36,14 +42,15 @@ class Pipe {
   Descriptor out_;
 };
 
-// Empty pipes that nobody uses just now: few are ever needed at once.
+// Empty pipes that nobody uses just now. Few are ever needed at once, and all of a user's
+// count together.
 class PipeShelf {
  public:
   Pipe take();
   void give_back(Pipe pipe);
 
  private:
-  static constexpr std::size_t kKept = 2;
+  static constexpr std::size_t kKept = 1;
   std::vector<Pipe> pipes_;
 };
 
@@ -51,13 +58,14 @@ class PageLender {
  public:
   explicit PageLender(PipeShelf& shelf) : shelf_(shelf) {}
 
-  // As much of `from` as the socket takes. Called again, it is given what has not left, and
-  // at least as much as before.
+  // As much of `from` as the socket, which does not block, takes. Called again, it is given what
+  // has not left, and at least as much as before.
   Lent lend(int socket, const iovec& from);
 
  private:
   bool fill(const iovec& from);
   void drain(int socket, Lent& lent);
+  void refuse(Lent& lent);
 
   PipeShelf& shelf_;
   Pipe pipe_;               // While there is something in it:

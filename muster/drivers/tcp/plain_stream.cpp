@@ -4,7 +4,9 @@
 #include <optional>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "muster/drivers/tcp/peer_user.h"
 #include "muster/drivers/tcp/socket_options.h"
 
 namespace muster::drivers::tcp {
@@ -45,14 +47,20 @@ Transfer PlainStream::write(std::span<const iovec> from) {
   return outcome(sendmsg(socket_, &message, MSG_NOSIGNAL), Transfer::State::blocked);
 }
 
+// Only to our own user: somebody who passes on what two members say could keep the pages, and
+// read later what they have become.
+bool PlainStream::lends() const {
+  if (!is_near_ || is_lending_refused_) return false;
+  if (!is_peer_ours_) is_peer_ours_ = user_of_peer(socket_) == geteuid();
+  return *is_peer_ours_;
+}
+
 Transfer PlainStream::lend(const iovec& from) {
   if (is_lending_refused_) return write({&from, 1});
   const Lent lent = lender_.lend(socket_, from);
+  is_lending_refused_ = lent.refusal == Lent::Refusal::always;
   if (lent.bytes > 0) return {Transfer::State::moved, lent.bytes};
-  if (lent.is_refused) {
-    is_lending_refused_ = true;
-    return write({&from, 1});
-  }
+  if (lent.refusal != Lent::Refusal::none) return write({&from, 1});
   errno = lent.error;
   return outcome(-1, Transfer::State::blocked);
 }

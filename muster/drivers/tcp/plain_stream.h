@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <optional>
+
 #include "muster/drivers/tcp/page_lender.h"
 #include "muster/drivers/tcp/stream.h"
 
@@ -18,7 +20,7 @@ class PlainStream final : public Stream {
   Handshake handshake() override { return Handshake::done; }
   Transfer read(std::span<const iovec> into) override;
   Transfer write(std::span<const iovec> from) override;
-  bool lends() const override { return is_near_ && !is_lending_refused_; }
+  bool lends() const override;
   Transfer lend(const iovec& from) override;
   Error failure() const override;
   std::size_t max_body() const override { return is_near_ ? kNearBody : kFarBody; }
@@ -31,6 +33,7 @@ class PlainStream final : public Stream {
   PageLender lender_;
   bool is_near_;
   bool is_lending_refused_ = false;
+  mutable std::optional<bool> is_peer_ours_;  // Once it was asked.
   int error_ = 0;
 };
 

@@ -58,16 +58,9 @@ Pipe Pipe::make() {
   return fcntl(made.in(), F_GETPIPE_SZ) < kLeastPipe ? Pipe() : std::move(made);
 }
 
-Pipe PipeShelf::take() {
-  if (pipes_.empty()) return Pipe::make();
-  Pipe taken = std::move(pipes_.back());
-  pipes_.pop_back();
-  return taken;
-}
+Pipe PipeShelf::take() { return kept_.is_made() ? std::exchange(kept_, Pipe()) : Pipe::make(); }
 
-void PipeShelf::give_back(Pipe pipe) {
-  if (pipes_.size() < kKept) pipes_.push_back(std::move(pipe));
-}
+void PipeShelf::give_back(Pipe pipe) { kept_ = std::move(pipe); }
 
 Lent PageLender::lend(int socket, const iovec& from) {
   using enum Lent::Refusal;

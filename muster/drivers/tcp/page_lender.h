@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include <sys/uio.h>
 
@@ -42,16 +41,15 @@ class Pipe {
   Descriptor out_;
 };
 
-// Empty pipes that nobody uses just now. Few are ever needed at once, and all of a user's
-// count together.
+// Where an empty pipe lies that nobody uses just now: seldom more than one is needed at once,
+// and all of a user's count together.
 class PipeShelf {
  public:
   Pipe take();
   void give_back(Pipe pipe);
 
  private:
-  static constexpr std::size_t kKept = 1;
-  std::vector<Pipe> pipes_;
+  Pipe kept_;
 };
 
 class PageLender {

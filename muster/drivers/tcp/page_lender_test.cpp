@@ -43,7 +43,7 @@ TEST(PageLender, BringsBytesOverFromAnyPlaceInAnyPieces) {
       std::span<std::byte> left = std::span(memory).subspan(offset, size);
       std::vector<std::byte> arrived;
       while (!left.empty()) {
-        const Lent lent = lender.lend(sockets.near.get(), run_of(left));
+        const Lent lent = lender.lend(sockets.near.fd, run_of(left));
         ASSERT_EQ(lent.refusal, Lent::Refusal::none);
         ASSERT_TRUE(lent.error == 0 || lent.error == EAGAIN) << lent.error;
         left = left.subspan(lent.bytes);
@@ -60,7 +60,7 @@ TEST(PageLender, WhatIsLentIsReadWhenThePeerTakesIt) {
   const SocketPair sockets;
   PageLender lender(shelf);
   std::vector<std::byte> memory(20'000, std::byte{1});
-  ASSERT_EQ(lender.lend(sockets.near.get(), run_of(memory)).bytes, memory.size());
+  ASSERT_EQ(lender.lend(sockets.near.fd, run_of(memory)).bytes, memory.size());
 
   std::ranges::fill(memory, std::byte{2});
 
@@ -96,7 +96,7 @@ int lend_until_it_has_gone() {
   sockets.far.reset();
   int error = 0;
   for (int i = 0; i < 100 && error != EPIPE; ++i) {
-    error = lender.lend(sockets.near.get(), run_of(memory)).error;
+    error = lender.lend(sockets.near.fd, run_of(memory)).error;
   }
   return error;
 }
@@ -131,7 +131,7 @@ TEST(PageLender, RefusesMemoryThatCannotBeLent) {
   PageLender lender(shelf);
   void* const nothing = mmap(nullptr, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-  const Lent lent = lender.lend(sockets.near.get(), {nothing, 8192});
+  const Lent lent = lender.lend(sockets.near.fd, {nothing, 8192});
 
   EXPECT_EQ(lent.refusal, Lent::Refusal::now);
   EXPECT_EQ(lent.bytes, 0U);
@@ -152,7 +152,7 @@ TEST(PageLender, FewPipesServeAllWhoLendInTurn) {
   std::vector<std::byte> arrived;
   const auto lend_in_turn = [&] {
     PageLender lender(shelf);
-    ASSERT_EQ(lender.lend(sockets.near.get(), run_of(memory)).bytes, memory.size());
+    ASSERT_EQ(lender.lend(sockets.near.fd, run_of(memory)).bytes, memory.size());
     while (arrived.size() < memory.size()) read_into(arrived, sockets);
     arrived.clear();
   };

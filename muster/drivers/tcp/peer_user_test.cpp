@@ -13,7 +13,7 @@ using testing::SocketPair;
 
 TEST(PeerUser, IsWhoMadeTheOtherEnd) {
   const SocketPair sockets;
-  EXPECT_EQ(user_of_peer(sockets.near.get()), geteuid());
+  EXPECT_EQ(user_of_peer(sockets.near.fd), geteuid());
   EXPECT_EQ(user_of_peer(sockets.far.get()), geteuid());
 }
 
@@ -25,14 +25,14 @@ TEST(PeerUser, MayBeSomebodyElse) {
     accept();
     setfsuid(0);
   });
-  EXPECT_EQ(user_of_peer(sockets.near.get()), kSomebody);
+  EXPECT_EQ(user_of_peer(sockets.near.fd), kSomebody);
   EXPECT_EQ(user_of_peer(sockets.far.get()), uid_t{0});
 }
 
 TEST(PeerUser, IsUnknownOfOneThatHasGone) {
   SocketPair sockets;
   sockets.far.reset();
-  EXPECT_EQ(user_of_peer(sockets.near.get()), std::nullopt);
+  EXPECT_EQ(user_of_peer(sockets.near.fd), std::nullopt);
 }
 
 }  // namespace

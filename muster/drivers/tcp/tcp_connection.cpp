@@ -57,8 +57,9 @@ void TcpConnection::start_dialing() {
   dialing_ =
       std::make_unique<Dialing>(shared_.loop, shared_.resolver, peer_, [this](Result<int> socket) {
         if (!socket) return end(std::move(socket).error());
-        if (!is_encrypted_)
+        if (!is_encrypted_) {
           return take_up(std::make_unique<PlainStream>(*socket, shared_.pipes), *sink_);
+        }
         take_up((*shared_.tls)->connect(*socket, peer_.host, attempt_), *sink_);
       });
   dialing_->start(shared_.options.connect_timeout);

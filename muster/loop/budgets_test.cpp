@@ -1,9 +1,10 @@
-// How long a thread stays awake before it sleeps.
+// How long a thread stays awake before it sleeps, and what it is taken for then.
 
 #include <chrono>
 
 #include <gtest/gtest.h>
 
+#include "muster/loop/service.h"
 #include "muster/loop/spin_budget.h"
 #include "muster/loop/yield_budget.h"
 
@@ -85,6 +86,38 @@ TEST(SpinBudget, TrustsASpinThatPays) {
   EXPECT_EQ(budget.next(), Duration::zero());
   budget.ended_awake();
   EXPECT_EQ(budget.next(), kLongest);
+}
+
+// So many sleeps, each of so long and before a message that woke nobody.
+void serve(Service& service, int times, Duration sleep = milliseconds(1)) {
+  for (int i = 0; i < times; ++i) {
+    service.will_sleep(true);
+    service.has_slept(sleep);
+  }
+}
+
+TEST(Service, IsWhatLasts) {
+  Service service;
+  serve(service, 4);
+  EXPECT_FALSE(service.serves()) << "once or twice tells nothing";
+  serve(service, 10);
+  EXPECT_TRUE(service.serves());
+}
+
+TEST(Service, EndsWithTheFirstMessageThatWokeSomebody) {
+  Service service;
+  serve(service, 20);
+  service.will_sleep(false);
+  EXPECT_FALSE(service.serves());
+}
+
+TEST(Service, IsNotSeenInWhoIsWokenAllTheTime) {
+  Service service;
+  serve(service, 100, microseconds(40));
+  EXPECT_FALSE(service.serves());
+  serve(service, 20);
+  serve(service, 1, microseconds(40));
+  EXPECT_FALSE(service.serves()) << "others want its processor as well";
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ Loop::~Loop() {
   timers_.check_by(nullptr);
   held_ = outer_;
   baton_.release();
+  leave_service();
   for (const int descriptor : {epoll_, wake_, keeper_bell_}) {
     if (descriptor >= 0) close(descriptor);
   }

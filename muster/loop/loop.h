@@ -40,6 +40,9 @@ struct LoopOptions {
   bool keeper = true;
   // The longest that a wait looks again and again before it sleeps.
   Duration spin = std::chrono::microseconds(30);
+  // Whether a thread that serves others has half of its usual slices of the processor,
+  // so that it runs as soon as it is woken. Its share stays as it is.
+  bool short_slices = true;
   // How long no thread has driven the loop when the keeper takes over.
   Duration keeper_patience = std::chrono::milliseconds(2);
 };
@@ -158,6 +161,8 @@ class Loop {
   bool yield(Waiter& me, int times, bool asks_system);
   bool step_aside(TimePoint& moment);
   bool park(Waiter& me);
+  void choose_slice();
+  static void leave_service();
   int sleep(const Waiter& me, std::span<::epoll_event> events, const ::timespec* patience);
   bool arm_all();
   void disarm_all();

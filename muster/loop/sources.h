@@ -35,6 +35,9 @@ class Poller {
   // Asked before a thread sleeps.
   virtual Outlook outlook() = 0;
 
+  // So is this: whether it has found awake all to whom something was sent last.
+  virtual bool has_woken_nobody() const { return false; }
+
   // The loop is about to sleep: from now on new work must ring the loop's
   // wake descriptor. Then looks again; true if there is work after all.
   virtual bool arm() = 0;

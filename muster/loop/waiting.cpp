@@ -10,6 +10,8 @@
 
 #include "muster/base/check.h"
 #include "muster/loop/loop.h"
+#include "muster/loop/service.h"
+#include "muster/loop/slice.h"
 #include "muster/loop/virtual_thread.h"
 #include "muster/loop/waiter.h"
 
@@ -43,6 +45,18 @@ constexpr int kYieldsForRelays = 128;
 
 thread_local VirtualThread* virtual_thread = nullptr;
 
+namespace {
+
+// What the calling thread is to others.
+struct Servant {
+  Service service;
+  Slice slice;
+  bool yields_first = false;  // At the beginning of its next wait.
+};
+constinit thread_local Servant servant;
+
+}  // namespace
+
 // So that the keeper stays away.
 inline void Loop::note_drive() {
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -54,6 +68,8 @@ bool Loop::wait_until(const std::function<bool()>& done, TimePoint deadline) {
   if (virtual_thread != nullptr) [[unlikely]] {
     return virtual_thread->wait_until(*this, done, deadline);
   }
+  // Whoever woke it may have been pushed aside, and has what it asked for.
+  if (std::exchange(servant.yields_first, false)) ThreadEnv::yield();
   take();
   // A thread that always finds what it waits for must still move the rest.
   if (++waits_ % kRestEvery == 0) {
@@ -223,6 +239,7 @@ bool Loop::park(Waiter& me) {
     return false;
   }
   is_armed_ = true;
+  if (!me.is_keeper && options_.short_slices) choose_slice();
   me.is_asleep = me.is_parked = true;
   ++parked_;
   const TimePoint until = std::min(me.deadline, timers_.next());
@@ -243,12 +260,26 @@ bool Loop::park(Waiter& me) {
   me.is_asleep = me.is_parked = false;
   disarm_all();
   const TimePoint end = now();
-  if (!me.is_keeper) spins_.ended_asleep(end - start, std::exchange(me.spun, false));
+  if (!me.is_keeper) {
+    spins_.ended_asleep(end - start, std::exchange(me.spun, false));
+    servant.service.has_slept(end - start);
+  }
   const bool is_called = me.is_keeper && left != leavings_.load(std::memory_order_relaxed);
   if (count > 0) dispatch(std::span(events).first(count));
   if (!is_called) timers_.run(end);
   return is_called;
 }
+
+// While nobody waits for this thread.
+void Loop::choose_slice() {
+  servant.service.will_sleep(
+      std::ranges::any_of(pollers_, [](Poller* poller) { return poller->has_woken_nobody(); }));
+  const bool serves = servant.service.serves();
+  serves ? servant.slice.halve() : servant.slice.restore();
+  servant.yields_first = serves && yields_.may_yield(now());
+}
+
+void Loop::leave_service() { servant.slice.restore(); }
 
 int Loop::sleep(const Waiter& me, std::span<epoll_event> events, const timespec* patience) {
   if (me.is_keeper) return sleep_as_keeper(events, patience);

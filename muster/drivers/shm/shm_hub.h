@@ -54,6 +54,7 @@ class ShmHub final : public loop::Poller, private loop::Flusher {
 
   bool poll() override;
   loop::Outlook outlook() override;
+  bool has_woken_nobody() const override { return !hot_.empty() && woken_ == 0; }
   bool arm() override;
   void disarm() override;
 

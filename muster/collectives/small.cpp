@@ -42,6 +42,12 @@ void put(std::byte* to, const std::byte* from, std::uint64_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
+// From byte `begin` to before byte `end`.
+struct Extent {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
 class Small {
  public:
   Small(Crew& crew, const Call& call)
@@ -54,7 +60,7 @@ class Small {
       case Operation::broadcast: return broadcast(is_root);
       case Operation::scatter: return scatter(is_root);
       case Operation::gather:
-        MUSTER_TRY_OK(show(call_.block_bytes(rank_)));
+        MUSTER_TRY_OK(show(is_root ? 0 : call_.block_bytes(rank_)));
         return is_root ? gather() : ok();
       case Operation::all_gather: MUSTER_TRY_OK(show(call_.block_bytes(rank_))); return gather();
       case Operation::reduce:
@@ -73,9 +79,15 @@ class Small {
 
  private:
   // Shows the first `bytes` of the input.
-  Status show(std::uint64_t bytes) {
+  Status show(std::uint64_t bytes) { return show({0, bytes}, {bytes, bytes}); }
+
+  // Shows of the input what lies in these two: what others need, and no line more, since
+  // each that they have read has to be fetched back before it is written.
+  Status show(Extent first, Extent second) {
     MUSTER_TRY(own_, crew_.slot());
-    put(own_->payload, call_.input, bytes);
+    for (const auto& [begin, end] : {first, second}) {
+      put(own_->payload + begin, call_.input + begin, end - begin);
+    }
     // A user's function may take its time, and nobody has to sleep through it.
     if (call_.reduction.kind() == Reduction::Kind::user) {
       crew_.post();
@@ -90,6 +102,11 @@ class Small {
     if (rank == rank_) return static_cast<const std::byte*>(own_->payload);
     MUSTER_TRY(const Slot* slot, crew_.peer_slot(rank));
     return static_cast<const std::byte*>(slot->payload);
+  }
+
+  // What `rank` has brought; of this one it is where it was, and need not be shown.
+  Result<const std::byte*> contribution(Rank rank) {
+    return rank == rank_ ? call_.input : payload(rank);
   }
 
   Status meet_all() {
@@ -107,15 +124,22 @@ class Small {
   }
 
   Status scatter(bool is_root) {
-    MUSTER_TRY_OK(show(is_root ? total_bytes(call_, ranks_) : 0));
+    const std::uint64_t begin = call_.block_offset(rank_);
+    const std::uint64_t bytes = call_.block_bytes(rank_);
+    if (is_root) {
+      MUSTER_TRY_OK(show({0, begin}, {begin + bytes, total_bytes(call_, ranks_)}));
+      put(call_.result, call_.input + begin, bytes);
+      return ok();
+    }
+    MUSTER_TRY_OK(show(0));
     MUSTER_TRY(const std::byte* from, payload(call_.root));
-    put(call_.result, from + call_.block_offset(rank_), call_.block_bytes(rank_));
+    put(call_.result, from + begin, bytes);
     return ok();
   }
 
   Status gather() {
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      MUSTER_TRY(const std::byte* from, payload(rank));
+      MUSTER_TRY(const std::byte* from, contribution(rank));
       put(call_.result + call_.block_offset(rank), from, call_.block_bytes(rank));
     }
     return ok();
@@ -134,16 +158,21 @@ class Small {
   }
 
   Status all_to_all() {
-    MUSTER_TRY_OK(show(total_bytes(call_, ranks_)));
+    const std::uint64_t own = sent_offset(call_, ranks_, rank_, rank_);
+    MUSTER_TRY_OK(
+        show({0, own}, {own + received(rank_), sent_offset(call_, ranks_, rank_, ranks_)}));
     std::uint64_t at = 0;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      const std::uint64_t bytes =
-          (call_.is_uneven ? call_.receives[rank] : call_.count) * size_of(call_.element);
-      MUSTER_TRY(const std::byte* from, payload(rank));
-      put(call_.result + at, from + sent_offset(call_, ranks_, rank, rank_), bytes);
-      at += bytes;
+      MUSTER_TRY(const std::byte* from, contribution(rank));
+      put(call_.result + at, from + sent_offset(call_, ranks_, rank, rank_), received(rank));
+      at += received(rank);
     }
     return ok();
+  }
+
+  // Bytes that `rank` sends to this one in an all-to-all.
+  std::uint64_t received(Rank rank) const {
+    return (call_.is_uneven ? call_.receives[rank] : call_.count) * size_of(call_.element);
   }
 
   // Kept, so that an operation of a few bytes allocates nothing.

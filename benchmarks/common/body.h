@@ -39,7 +39,8 @@ void fill_new_pages(std::span<std::byte> body);
 // Writes the page words for message `number`; before each send.
 void stamp_body(std::span<std::byte> body, std::uint64_t number);
 
-// Fails the program unless every page word is that of message `number`.
+// Fails the program unless every page word is that of message `number`, and one more word
+// of each page, another for each message, as fill_body() left it.
 void verify_body(std::span<const std::byte> body, std::uint64_t number);
 
 // Reads every word and fails the program unless all of them are as fill_body()

@@ -48,6 +48,13 @@ TEST(BodyDeathTest, IsRefusedWhenPagesAreSwapped) {
   EXPECT_EXIT(verify_body(body, 7), testing::ExitedWithCode(kExitOne), "page 1");
 }
 
+TEST(BodyDeathTest, IsRefusedWhenTheRestOfAPageIsLost) {
+  auto body = stamped(7);
+  std::fill(body.begin() + kPage + 64, body.begin() + 2 * kPage, std::byte{0});
+
+  EXPECT_EXIT(verify_body(body, 7), testing::ExitedWithCode(kExitOne), "page 1");
+}
+
 TEST(BodyDeathTest, IsRefusedByAReaderForAnyByteOfIt) {
   auto body = stamped(7);
   body.back() ^= std::byte{1};

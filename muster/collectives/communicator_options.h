@@ -21,7 +21,8 @@ namespace muster::collectives {
 
 class ChoiceTable;
 
-// How a communicator behaves; those made from it do the same.
+// How a communicator behaves; those made from it do the same. `elastic` and `reproducible` are
+// the same on all ranks: else the first operation names those who differ.
 struct Manners {
   // Operations go on over the survivors when a member is lost: all of them
   // agree on whose contributions are in before any returns.

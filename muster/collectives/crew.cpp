@@ -44,9 +44,12 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
 
 void Crew::count(const Description& what) {
   what_ = what;
+  // Ranks whose manners differ would do the same call in different ways.
+  if (manners_.reproducible) what_.form |= Description::kOrdered;
+  if (manners_.elastic) what_.form |= Description::kElastic;
   ++number_;
-  whats_[Slot::index(number_)] = what;
-  history_ = extended(history_, what);
+  whats_[Slot::index(number_)] = what_;
+  history_ = extended(history_, what_);
   sent_.clear();
   has_complained_ = false;
   slow_since_ = {};

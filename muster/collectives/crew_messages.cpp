@@ -161,7 +161,8 @@ void Crew::notice_mismatch(Rank from, const Incoming& incoming) {
   const bool is_earlier = incoming.what == current_;
   set_trouble(
       Error(Code::invalid, fmt::format("rank {} called {}, rank {} called {}{}", called(from),
-                                       describe(incoming.what), called(rank_), describe(current_),
+                                       describe_beside(current_, incoming.what), called(rank_),
+                                       describe_beside(incoming.what, current_),
                                        is_earlier ? ", and before that something else" : "")));
 }
 

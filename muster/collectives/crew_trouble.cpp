@@ -160,14 +160,17 @@ Error Crew::mismatch(Rank peer, const Description& theirs, std::uint64_t number)
   const std::string where =
       number == number_ ? "" : fmt::format(" as operation {} where this is {}", number, number_);
   return {Code::invalid, fmt::format("rank {} called {}{}, rank {} called {}", called(peer),
-                                     describe(theirs), where, called(rank_), describe(what_))};
+                                     describe_beside(what_, theirs), where, called(rank_),
+                                     describe_beside(theirs, what_))};
 }
 
 Error Crew::late_mismatch(Rank peer, const Description& theirs, std::uint64_t number) const {
   const bool is_known = number > 0 && number + kSlots > number_;
-  const std::string own = is_known ? describe(whats_[Slot::index(number)]) : "something else";
-  return {Code::invalid, fmt::format("rank {} called {}, rank {} called {}, as operation {}",
-                                     called(peer), describe(theirs), called(rank_), own, number)};
+  const Description& own = is_known ? whats_[Slot::index(number)] : theirs;
+  return {Code::invalid,
+          fmt::format("rank {} called {}, rank {} called {}, as operation {}", called(peer),
+                      describe_beside(own, theirs), called(rank_),
+                      is_known ? describe_beside(theirs, own) : "something else", number)};
 }
 
 Error Crew::fail(const Error& why) {

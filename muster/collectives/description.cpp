@@ -49,6 +49,18 @@ std::string describe(const Description& what) {
   return text + ")";
 }
 
+std::string describe_beside(const Description& other, const Description& what) {
+  std::string text = describe(what);
+  if (text != describe(other)) return text;
+  const auto tell = [&](std::uint8_t form, std::string_view has, std::string_view lacks) {
+    if (((what.form ^ other.form) & form) == 0) return;
+    text += fmt::format(", {}", (what.form & form) != 0 ? has : lacks);
+  };
+  tell(Description::kOrdered, "in the order of the ranks", "in any order");
+  tell(Description::kElastic, "elastic", "not elastic");
+  return text;
+}
+
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
   std::uint64_t digest = 0x9E3779B97F4A7C15 + numbers.size();
   for (std::uint64_t number : numbers) {

@@ -48,7 +48,7 @@ struct Description {
   Deed deed = Deed::barrier;
   Element element = Element::u8;
   Reduction::Kind reduction = Reduction::Kind::sum;
-  std::uint8_t form = 0;  // kUneven, kOrdered, kCounting.
+  std::uint8_t form = 0;  // kUneven, kOrdered, kCounting, kElastic.
   Rank root = 0;
   // Elements of a rank, where all ranks have the same; how many ranks it grows to.
   std::uint64_t count = 0;
@@ -57,6 +57,7 @@ struct Description {
   static constexpr std::uint8_t kUneven = 1;
   static constexpr std::uint8_t kOrdered = 2;
   static constexpr std::uint8_t kCounting = 4;  // Its first part: ranks tell what they want.
+  static constexpr std::uint8_t kElastic = 8;   // All of an elastic communicator.
 
   friend bool operator==(const Description&, const Description&) = default;
 };
@@ -65,6 +66,8 @@ static_assert(sizeof(Description) == 24 && std::has_unique_object_representation
 // "all_reduce(1000 x f32, sum)", "broadcast(8 x i32, root 2)". Takes anything:
 // what is no number of ours is "unknown".
 std::string describe(const Description& what);
+// Beside one that differs: also of what these words do not tell.
+std::string describe_beside(const Description& other, const Description& what);
 
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
 

@@ -42,6 +42,11 @@ void put(std::byte* to, const std::byte* from, std::uint64_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
+// The same where the two may overlap.
+void move(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
+}
+
 // From byte `begin` to before byte `end`.
 struct Extent {
   std::uint64_t begin;
@@ -162,10 +167,14 @@ class Small {
     MUSTER_TRY_OK(
         show({0, own}, {own + received(rank_), sent_offset(call_, ranks_, rank_, ranks_)}));
     std::uint64_t at = 0;
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-      MUSTER_TRY(const std::byte* from, contribution(rank));
+    for (Rank rank = 0; rank < rank_; ++rank) at += received(rank);
+    // First, since in place what comes from others may lie where it was.
+    move(call_.result + at, call_.input + own, received(rank_));
+    at = 0;
+    for (Rank rank = 0; rank < ranks_; at += received(rank++)) {
+      if (rank == rank_) continue;
+      MUSTER_TRY(const std::byte* from, payload(rank));
       put(call_.result + at, from + sent_offset(call_, ranks_, rank, rank_), received(rank));
-      at += received(rank);
     }
     return ok();
   }

@@ -145,22 +145,29 @@ struct Caller {
         one.is_in_place ? offset : 0, mine);
   }
 
-  // What rank `from` sends to each: counts[(from + to) % n].
+  // What rank `from` sends to `to`: another number than what comes back.
+  std::uint64_t sent(Rank from, Rank to) const { return one.counts[(2 * from + to) % ranks]; }
+
   std::vector<std::uint64_t> sends_of(Rank from) const {
     std::vector<std::uint64_t> sends;
-    for (Rank to = 0; to < ranks; ++to) sends.push_back(one.counts[(from + to) % ranks]);
+    for (Rank to = 0; to < ranks; ++to) sends.push_back(sent(from, to));
     return sends;
   }
 
   Checked all_to_all() {
     const std::vector<std::uint64_t> sends = sends_of(me);
-    const std::vector<std::uint64_t>& receives = sends;  // It is the same both ways.
-    Numbers from = numbers(before(sends, ranks), own);
-    Numbers to = space(before(receives, ranks));
+    std::vector<std::uint64_t> receives;
+    for (Rank from = 0; from < ranks; ++from) receives.push_back(sent(from, me));
+    const std::uint64_t outgoing = before(sends, ranks);
+    const std::uint64_t incoming = before(receives, ranks);
+    // In place there is room for both.
+    Numbers from = numbers(one.is_in_place ? std::max(outgoing, incoming) : outgoing, own);
+    Numbers to = space(incoming);
+    const Input input = from.part(0, outgoing);
     Numbers& result = one.is_in_place ? from : to;
-    Result<Outcome> done =
-        one.is_uneven ? MUSTER_CALL(all_to_all_v, from.input(), sends, result.output(), receives)
-                      : MUSTER_CALL(all_to_all, from.input(), result.output());
+    const Output output = result.part(0, incoming);
+    Result<Outcome> done = one.is_uneven ? MUSTER_CALL(all_to_all_v, input, sends, output, receives)
+                                         : MUSTER_CALL(all_to_all, input, output);
     std::vector<double> expected;
     for (Rank other = 0; other < ranks; ++other) {
       const std::uint64_t begin = before(sends_of(other), me);
@@ -168,7 +175,7 @@ struct Caller {
         expected.push_back(number_of(other, begin + i));
       }
     }
-    return check(std::move(done), result, [&](auto i) { return expected[i]; });
+    return check(std::move(done), result, [&](auto i) { return expected[i]; }, 0, incoming);
   }
 
   const Case& one;

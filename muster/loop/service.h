@@ -27,7 +27,7 @@ class Service {
  private:
   // Several times what a sleep and a wake-up take.
   static constexpr Duration kLong = std::chrono::microseconds(300);
-  // Of such turns in a row: the system is asked for something only once it lasts.
+  // Of such sleeps in a row: the system is asked for something only once it lasts.
   static constexpr int kEnough = 8;
 
   int in_a_row_ = 0;

@@ -44,9 +44,7 @@ Result<std::uint64_t> Crew::begin(const Description& what) {
 
 void Crew::count(const Description& what) {
   what_ = what;
-  // Ranks whose manners differ would do the same call in different ways.
-  if (manners_.reproducible) what_.form |= Description::kOrdered;
-  if (manners_.elastic) what_.form |= Description::kElastic;
+  if (form_ != 0) what_.form |= form_;
   ++number_;
   whats_[Slot::index(number_)] = what_;
   history_ = extended(history_, what_);

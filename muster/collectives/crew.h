@@ -338,6 +338,9 @@ class Crew {
   const Seats seats_;
   const Rank rank_;
   const Manners manners_;
+  // What the description of each call says of them: ranks whose manners differ would do the same
+  // call in different ways.
+  const std::uint8_t form_;
   std::unique_ptr<Peer[]> peers_;
 
   Buffer desk_memory_;

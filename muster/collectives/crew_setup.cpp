@@ -19,6 +19,11 @@ namespace {
 constexpr std::byte kShares{1};  // Bodies pass by reference between us.
 constexpr std::byte kReads{2};   // I may read its private memory.
 
+std::uint8_t form_of(const Manners& manners) {
+  return static_cast<std::uint8_t>((manners.reproducible ? Description::kOrdered : 0) |
+                                   (manners.elastic ? Description::kElastic : 0));
+}
+
 }  // namespace
 
 Crew::Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, Rank rank,
@@ -29,6 +34,7 @@ Crew::Crew(std::shared_ptr<Fabric> fabric, std::uint64_t context, Seats seats, R
       seats_(std::move(seats)),
       rank_(rank),
       manners_(manners),
+      form_(form_of(manners)),
       peers_(std::make_unique<Peer[]>(seats_.size())),
       hosts_(seats_.size()),
       pids_(seats_.size()),

@@ -84,22 +84,30 @@ class Small {
 
  private:
   // Shows the first `bytes` of the input.
-  Status show(std::uint64_t bytes) { return show({0, bytes}, {bytes, bytes}); }
-
-  // Shows of the input what lies in these two: what others need, and no line more, since
-  // each that they have read has to be fetched back before it is written.
-  Status show(Extent first, Extent second) {
+  Status show(std::uint64_t bytes) {
     MUSTER_TRY(own_, crew_.slot());
-    for (const auto& [begin, end] : {first, second}) {
-      put(own_->payload + begin, call_.input + begin, end - begin);
-    }
-    // A user's function may take its time, and nobody has to sleep through it.
+    put(own_->payload, call_.input, bytes);
+    post();
+    return ok();
+  }
+
+  // The same but for `own`, which nobody else needs: a line that others have read has to be
+  // fetched back before it is written.
+  Status show_around(Extent own, std::uint64_t bytes) {
+    MUSTER_TRY(own_, crew_.slot());
+    put(own_->payload, call_.input, own.begin);
+    put(own_->payload + own.end, call_.input + own.end, bytes - own.end);
+    post();
+    return ok();
+  }
+
+  // A user's function may take its time, and nobody has to sleep through it.
+  void post() {
     if (call_.reduction.kind() == Reduction::Kind::user) {
       crew_.post();
     } else {
       crew_.post_quietly();
     }
-    return ok();
   }
 
   // What `rank` shows.
@@ -132,7 +140,7 @@ class Small {
     const std::uint64_t begin = call_.block_offset(rank_);
     const std::uint64_t bytes = call_.block_bytes(rank_);
     if (is_root) {
-      MUSTER_TRY_OK(show({0, begin}, {begin + bytes, total_bytes(call_, ranks_)}));
+      MUSTER_TRY_OK(show_around({begin, begin + bytes}, total_bytes(call_, ranks_)));
       put(call_.result, call_.input + begin, bytes);
       return ok();
     }
@@ -165,7 +173,7 @@ class Small {
   Status all_to_all() {
     const std::uint64_t own = sent_offset(call_, ranks_, rank_, rank_);
     MUSTER_TRY_OK(
-        show({0, own}, {own + received(rank_), sent_offset(call_, ranks_, rank_, ranks_)}));
+        show_around({own, own + received(rank_)}, sent_offset(call_, ranks_, rank_, ranks_)));
     std::uint64_t at = 0;
     for (Rank rank = 0; rank < rank_; ++rank) at += received(rank);
     // First, since in place what comes from others may lie where it was.

@@ -50,7 +50,6 @@ class CrashScript {
     go_on();
   }
 
-  bool has_offered_copy() const { return has_offered_copy_; }
   // Any thread, both.
   bool is_done() const { return is_done_; }
   bool has_failed() const { return has_failed_; }
@@ -126,7 +125,6 @@ class CrashScript {
       return frame;
     }
     const std::size_t size = std::min(step.size, end_.connection->max_body());
-    if (size >= kArenaBody) has_offered_copy_ = true;
     frame.parts.push_back(net::testing::pattern(size, sent_));
     return frame;
   }
@@ -134,7 +132,6 @@ class CrashScript {
   net::testing::End& end_;
   const bool is_closing_;
   bool is_started_ = false;
-  bool has_offered_copy_ = false;
   bool has_copy_under_way_ = false;
   std::span<std::byte> second_piece_;
   std::size_t step_ = 0;

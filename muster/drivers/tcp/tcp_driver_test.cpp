@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -119,6 +120,32 @@ TEST_F(TcpDriver, TakesTheFirstFreePortOfARangeAndSaysWhenThereIsNone) {
   EXPECT_NE(none.error().message().find("listen on " + range + ": no port of the range is free"),
             std::string::npos)
       << none.error().message();
+}
+
+// The descriptors of this process that are connected TCP sockets.
+std::vector<int> connected_sockets() {
+  std::vector<int> found;
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    const std::optional<SocketAddress> peer = SocketAddress::of_peer(descriptor);
+    if (peer && peer->family() == AF_INET) found.push_back(descriptor);
+  }
+  return found;
+}
+
+// How much lies before an urgent frame cannot be held to the byte through two kernels.
+TEST_F(TcpDriver, LeavesAtMostAQuarterOfAMebibyteUnsentInTheKernelAtBothEnds) {
+  ASSERT_TRUE(dial(*listen("tcp://127.0.0.1:0")));
+  ASSERT_TRUE(wait([&] { return accepted.size() == 1; }));
+
+  const std::vector<int> ends = connected_sockets();
+
+  EXPECT_EQ(ends.size(), 2U);
+  for (const int end : ends) {
+    int unsent = 0;
+    socklen_t size = sizeof unsent;
+    ASSERT_EQ(getsockopt(end, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &size), 0);
+    EXPECT_EQ(unsent, 256 << 10);
+  }
 }
 
 TEST_F(TcpDriver, SaysWhenAPortIsTaken) {

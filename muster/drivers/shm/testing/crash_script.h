@@ -113,7 +113,12 @@ class CrashScript {
     const std::size_t all = count_before(is_closing_ ? kSteps.size() : kSteps.size() - 1);
     if (is_done_ || step_ < last || taken_ < all) return;
     is_done_ = true;
-    if (is_closing_) end_.close();
+    if (!is_closing_) return;
+    // A body that is taken back: nobody has been told of it.
+    if (end_.connection->max_body() >= kArenaBody) {
+      static_cast<void>(end_.send(make_frame({kArenaBody, 1, false})));
+    }
+    end_.close();
   }
 
   wire::Frame make_frame(const Step& step) {

@@ -39,3 +39,14 @@ function(muster_test name)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} ${properties})
   endif()
 endfunction()
+
+# muster_long_cases(loop_test "Loop.*")
+#
+# These cases of a program once more, under the label `long` and with MUSTER_LONG=1 in
+# the environment, which tells them to leave nothing out.
+function(muster_long_cases name filter)
+  string(REGEX REPLACE "_test$" "" subject ${name})
+  string(REPLACE "_" "." subject ${subject})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_FILTER "${filter}" TEST_PREFIX "Long."
+    PROPERTIES LABELS long.${subject} TIMEOUT 1800 ENVIRONMENT MUSTER_LONG=1)
+endfunction()

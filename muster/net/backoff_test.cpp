@@ -1,6 +1,11 @@
 #include "muster/net/backoff.h"
 
+#include <algorithm>
+#include <array>
+
 #include <gtest/gtest.h>
+
+#include "muster/net/testing/pattern.h"
 
 namespace muster::net {
 namespace {
@@ -24,6 +29,26 @@ TEST(Backoff, BeginsAnewAfterASuccess) {
   for (int i = 0; i < 10; ++i) backoff.next(7);
   backoff.reset();
   EXPECT_LE(backoff.next(~std::uint64_t{0}), milliseconds(50));
+}
+
+TEST(Backoff, SpreadsThoseWhoLostTheSamePeerOverTheRange) {
+  std::array<int, 4> quarters{};
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    Backoff backoff(seconds(2));
+    const Duration beyond = backoff.next(testing::scramble(i)) - seconds(1);
+    ++quarters[std::min<std::size_t>(beyond / milliseconds(250), 3)];
+  }
+  for (const int count : quarters) EXPECT_GT(count, 70) << "of 100";
+}
+
+TEST(Backoff, IsAnotherForEachChance) {
+  Backoff one;
+  Backoff other;
+  int same = 0;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    same += one.next(testing::scramble(i)) == other.next(testing::scramble(i + 10)) ? 1 : 0;
+  }
+  EXPECT_EQ(same, 0);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "muster/net/link.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "muster/net/testing/link_end.h"
@@ -83,6 +86,39 @@ TEST(Link, BeatsOftenEnoughForALessPatientPeer) {
   });
   pair.run_for(seconds(10));
   EXPECT_TRUE(pair.end->is_up() && pair.there().is_up());
+}
+
+// What a link has handed to its connection goes before whatever is sent next. Here nothing
+// lies in a kernel beside it, so that the promise can be held to the byte.
+TEST(Link, AnUrgentMessageIsBehindTwoChunksOfALargeOneAtMost) {
+  constexpr std::size_t kChunk = std::size_t{512} << 10;
+  constexpr std::size_t kBody = 32 * kChunk;
+  Pair pair({}, nullptr, {.max_bytes = 2 * kBody, .max_body = 2 * kChunk});
+  std::vector<std::byte> memory(kBody);
+  const auto arrived = [&] {
+    const auto is_there = [](std::byte one) { return one != std::byte{}; };
+    return static_cast<std::size_t>(std::ranges::partition_point(memory, is_there) -
+                                    memory.begin());
+  };
+  std::size_t at_urgent = 0;
+  pair.there().provide = [&](const wire::Head&, std::size_t, std::uint64_t) {
+    return WritableBuffer(memory, nullptr);
+  };
+  pair.there().take = [&](wire::Frame&, Lane) { at_urgent = arrived(); };
+  wire::Frame large = message(1000);
+  large.parts.push_back(Buffer::adopt(std::vector<std::byte>(kBody, std::byte{1})));
+  ASSERT_TRUE(pair.end->send(large, {.channel = 1, .priority = 2}));
+
+  std::size_t most = 0;
+  while (arrived() + 4 * kChunk < kBody) {
+    const std::size_t before = arrived();
+    const std::size_t count = pair.there().message_count();
+    ASSERT_TRUE(pair.end->send(message(count), {.channel = 2, .priority = 0}));
+    ASSERT_TRUE(pair.rig.net().run_until([&] { return pair.there().message_count() > count; }));
+    most = std::max(most, at_urgent - before);
+  }
+
+  EXPECT_EQ(most, 2 * kChunk);
 }
 
 TEST(Link, KeepsItsQueueThroughAPartitionAndSendsItInOrder) {

@@ -1,15 +1,12 @@
 // The wire format does not change by accident: what version 1 wrote is kept in
 // golden/v1, and what version 2 has added in golden/v2; both are still written, and
 // read, to the byte.
-//
-// MUSTER_REWRITE=1 in the environment writes the files anew, to be reviewed as a diff.
 
-#include <cstdlib>
+#include "muster/wire/testing/golden.h"
+
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <set>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -20,69 +17,13 @@
 namespace muster::wire {
 namespace {
 
+using testing::from_text;
+using testing::golden;
+using testing::Sections;
+using testing::to_text;
+
 const std::filesystem::path kGolden =
     std::filesystem::path(MUSTER_SOURCE_DIR) / "muster" / "wire" / "golden";
-const std::filesystem::path kFolder = kGolden / "v1";
-
-constexpr std::string_view kDigits = "0123456789abcdef";
-
-// What a file holds: named byte strings, in order.
-struct Section {
-  std::string name;
-  Buffer bytes;
-};
-using Sections = std::vector<Section>;
-
-std::string to_text(const std::string& about, const Sections& sections) {
-  std::string text = "# " + about + "\n";
-  for (const auto& [name, bytes] : sections) {
-    text += name;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const auto byte = std::to_integer<unsigned>(bytes.bytes()[i]);
-      text += i % 32 == 0 ? "\n " : i % 4 == 0 ? " " : "";
-      text += {kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-    text += "\n";
-  }
-  return text;
-}
-
-Sections from_text(const std::string& text) {
-  Sections sections;
-  std::vector<std::byte> bytes;
-  const auto finish = [&] {
-    if (!sections.empty()) sections.back().bytes = Buffer::adopt(std::exchange(bytes, {}));
-  };
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("#")) continue;
-    if (!line.starts_with(" ")) {
-      finish();
-      sections.push_back({line, {}});
-      continue;
-    }
-    std::erase(line, ' ');
-    for (std::size_t i = 0; i + 1 < line.size(); i += 2) {
-      bytes.push_back(static_cast<std::byte>(std::stoi(line.substr(i, 2), nullptr, 16)));
-    }
-  }
-  finish();
-  return sections;
-}
-
-// What the file says; after writing `expected` to it, if it is to be written anew.
-std::string golden(const std::string& name, const std::string& expected,
-                   const std::filesystem::path& folder = kFolder) {
-  const std::filesystem::path path = folder / (name + ".hex");
-  const char* rewrite = std::getenv("MUSTER_REWRITE");
-  if (rewrite != nullptr && std::string_view(rewrite) == "1") {
-    std::filesystem::create_directories(folder);
-    std::ofstream(path) << expected;
-  }
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 Buffer blob(std::size_t size) {
   std::vector<std::byte> bytes(size);
@@ -153,7 +94,7 @@ std::vector<GoldenValue> golden_values() {
   };
 }
 
-class GoldenDocument : public testing::TestWithParam<GoldenValue> {};
+class GoldenDocument : public ::testing::TestWithParam<GoldenValue> {};
 
 TEST_P(GoldenDocument, IsWrittenAndReadAsEver) {
   const auto& [name, about, value] = GetParam();
@@ -162,7 +103,8 @@ TEST_P(GoldenDocument, IsWrittenAndReadAsEver) {
   Sections written{{"tree", document->tree}};
   for (const Buffer& part : document->parts) written.push_back({"part", part});
 
-  const std::string kept = golden("document_" + name, to_text(about, written));
+  const std::string kept =
+      golden(kGolden / "v1" / ("document_" + name + ".hex"), to_text(about, written));
 
   EXPECT_EQ(to_text(about, written), kept);
   Parts parts;
@@ -174,7 +116,7 @@ TEST_P(GoldenDocument, IsWrittenAndReadAsEver) {
   EXPECT_TRUE(*read == value);
 }
 
-INSTANTIATE_TEST_SUITE_P(V1, GoldenDocument, testing::ValuesIn(golden_values()),
+INSTANTIATE_TEST_SUITE_P(V1, GoldenDocument, ::testing::ValuesIn(golden_values()),
                          [](const auto& test) { return test.param.name; });
 
 struct GoldenFrame {
@@ -196,7 +138,7 @@ std::vector<GoldenFrame> golden_frames() {
   };
 }
 
-class GoldenFrames : public testing::TestWithParam<GoldenFrame> {};
+class GoldenFrames : public ::testing::TestWithParam<GoldenFrame> {};
 
 TEST_P(GoldenFrames, AreWrittenAndReadAsEver) {
   const auto& [name, about, head_size, part_sizes] = GetParam();
@@ -207,7 +149,7 @@ TEST_P(GoldenFrames, AreWrittenAndReadAsEver) {
   write_prefix(frame, prefix.bytes());
   const std::string written = to_text(about, {{"prefix", std::move(prefix).freeze()}});
 
-  const std::string kept = golden("frame_" + name, written);
+  const std::string kept = golden(kGolden / "v1" / ("frame_" + name + ".hex"), written);
 
   EXPECT_EQ(written, kept);
   const Sections sections = from_text(kept);
@@ -223,38 +165,68 @@ TEST_P(GoldenFrames, AreWrittenAndReadAsEver) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(V1, GoldenFrames, testing::ValuesIn(golden_frames()),
+INSTANTIATE_TEST_SUITE_P(V1, GoldenFrames, ::testing::ValuesIn(golden_frames()),
                          [](const auto& test) { return test.param.name; });
 
+struct BriefFrame {
+  const char* about;
+  std::vector<std::size_t> changed;  // Bytes of the head.
+  std::size_t part_size;
+};
+
+const std::vector<BriefFrame> kBriefFrames = {
+    {"nothing changed", {}, 5},
+    {"the second word changed", {8}, 1},
+    {"the first and the last changed", {0, 31}, 16},
+};
+
 TEST(GoldenFrames, OfVersion2AreBriefAfterOneWithMuchTheSameHead) {
-  Frame frame;
-  frame.head.assign(blob(32).bytes());
-  Head before = frame.head;
+  Head head;
+  head.assign(blob(32).bytes());
+  Head before = head;
   Sections sections{{"head before", Buffer::copy_of(before.bytes())}};
-  const auto add = [&](const char* name, const std::vector<std::size_t>& changed, Buffer part) {
-    for (const std::size_t at : changed) frame.head.resize(32)[at] = std::byte{0xFF};
-    frame.parts.clear();
-    frame.parts.push_back(std::move(part));
+  for (const auto& [about, changed, part_size] : kBriefFrames) {
+    for (const std::size_t at : changed) head.resize(32)[at] = std::byte{0xFF};
     std::vector<std::byte> bytes(1024);  // For any that the compiler thinks of.
-    bytes.resize(
-        write_brief_frame(frame.head.bytes(), frame.parts[0].bytes(), before, bytes.data()));
-    sections.push_back({name, Buffer::adopt(std::move(bytes))});
-  };
-  add("nothing changed", {}, blob(5));
-  add("the second word changed", {8}, blob(1));
-  add("the first and the last changed", {0, 31}, blob(16));
+    bytes.resize(write_brief_frame(head.bytes(), blob(part_size).bytes(), before, bytes.data()));
+    sections.push_back({about, Buffer::adopt(std::move(bytes))});
+  }
   const std::string written = to_text("Brief frames, each after the one before it.", sections);
 
-  EXPECT_EQ(written, golden("frame_brief", written, kGolden / "v2"));
+  EXPECT_EQ(written, golden(kGolden / "v2" / "frame_brief.hex", written));
+}
+
+TEST(GoldenFrames, OfVersion2AreReadAsEver) {
+  const Sections sections = from_text(golden(kGolden / "v2" / "frame_brief.hex"));
+  ASSERT_EQ(sections.size(), 1 + kBriefFrames.size());
+  BufferPool pool;
+  Head before;
+  before.assign(sections[0].bytes.bytes());
+  Head expected = before;
+  for (std::size_t i = 0; i < kBriefFrames.size(); ++i) {
+    const auto& [about, changed, part_size] = kBriefFrames[i];
+    for (const std::size_t at : changed) expected.resize(32)[at] = std::byte{0xFF};
+    const std::span<const std::byte> bytes = sections[i + 1].bytes.bytes();
+
+    Frame frame;
+    ASSERT_EQ(read_brief_frame(bytes, 1024, pool, before, frame), bytes.size()) << about;
+
+    EXPECT_TRUE(std::ranges::equal(frame.head.bytes(), expected.bytes())) << about;
+    ASSERT_EQ(frame.parts.size(), 1U);
+    EXPECT_TRUE(std::ranges::equal(frame.parts[0].bytes(), blob(part_size).bytes())) << about;
+  }
 }
 
 TEST(Golden, KeepsNoFileThatNothingReads) {
-  std::set<std::string> known;
-  for (const GoldenValue& value : golden_values()) known.insert("document_" + value.name + ".hex");
-  for (const GoldenFrame& frame : golden_frames()) known.insert("frame_" + frame.name + ".hex");
+  std::set<std::string> known = {"v2/frame_brief.hex"};
+  for (const GoldenValue& value : golden_values()) {
+    known.insert("v1/document_" + value.name + ".hex");
+  }
+  for (const GoldenFrame& frame : golden_frames()) known.insert("v1/frame_" + frame.name + ".hex");
 
-  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
-    EXPECT_TRUE(known.contains(file.path().filename().string())) << file.path();
+  for (const auto& file : std::filesystem::recursive_directory_iterator(kGolden)) {
+    if (file.is_directory()) continue;
+    EXPECT_TRUE(known.contains(file.path().lexically_relative(kGolden).string())) << file.path();
   }
 }
 

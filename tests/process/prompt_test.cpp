@@ -10,6 +10,7 @@
 #include "muster/loop/loop.h"
 #include "tests/process/child.h"
 #include "tests/process/computing.h"
+#include "tests/process/linked.h"
 
 namespace muster::tests {
 namespace {
@@ -54,6 +55,13 @@ TEST(Prompt, APostIsSeenAtOnceByAThreadThatWaits) {
 
 TEST(Prompt, AThreadThatComputesStopsNeitherTimersNorDescriptors) {
   expect_heard(compute_for(seconds(1)), seconds(1));
+}
+
+TEST(Prompt, AThreadThatComputesLongerThanALossTakesKeepsItsLinks) {
+  for (const char* scheme : {"shm", "tcp"}) {
+    SCOPED_TRACE(scheme);
+    expect_linked(compute_while_linked(scheme, seconds(1)), seconds(1));
+  }
 }
 
 }  // namespace

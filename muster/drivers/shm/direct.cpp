@@ -60,6 +60,11 @@ Result<bool> DirectOffer::help(pid_t reader) {
   return true;
 }
 
+void DirectOffer::withdraw() {
+  cell_->is_withdrawn.exchange(1, std::memory_order_seq_cst);
+  MUSTER_CRASH_POINT();
+}
+
 DirectFetch::DirectFetch(DirectCell& cell, std::uint64_t source, std::byte* target,
                          std::uint64_t size)
     : cell_(&cell), source_(source), target_(target), size_(size) {

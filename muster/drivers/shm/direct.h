@@ -56,7 +56,7 @@ class DirectOffer {
   // No piece is left to take: the reader may be waiting for ours.
   bool is_exhausted() const;
   // To be called before the part is let go of while the reader may still read.
-  void withdraw() { cell_->is_withdrawn.exchange(1, std::memory_order_seq_cst); }
+  void withdraw();
 
  private:
   DirectCell* cell_;

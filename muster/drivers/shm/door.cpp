@@ -51,10 +51,12 @@ void Door::free_slot(std::uint32_t slot) {
 
 void Door::answer(const std::function<void(std::uint32_t)>& visit) {
   std::uint64_t words = page().summary.exchange(0, std::memory_order_seq_cst);
+  MUSTER_CRASH_POINT();
   while (words != 0) {
     const int word = std::countr_zero(words);
     words &= words - 1;
     std::uint64_t bits = page().ready[word].exchange(0, std::memory_order_seq_cst);
+    MUSTER_CRASH_POINT();
     while (bits != 0) {
       const int bit = std::countr_zero(bits);
       bits &= bits - 1;

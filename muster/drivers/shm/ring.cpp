@@ -96,8 +96,20 @@ bool RingReader::publish() {
   unannounced_ = 0;
   header_->tail.exchange(static_cast<std::uint32_t>(tail_), std::memory_order_seq_cst);
   MUSTER_CRASH_POINT();
-  return header_->wants_room.load(std::memory_order_seq_cst) != 0 &&
-         header_->wants_room.exchange(0, std::memory_order_seq_cst) != 0;
+  if (header_->wants_room.load(std::memory_order_seq_cst) == 0) return false;
+  const bool must_ring = header_->wants_room.exchange(0, std::memory_order_seq_cst) != 0;
+  MUSTER_CRASH_POINT();
+  return must_ring;
+}
+
+void RingReader::arm() {
+  header_->wants_ring.store(1, std::memory_order_seq_cst);
+  MUSTER_CRASH_POINT();
+}
+
+void RingReader::disarm() {
+  header_->wants_ring.store(0, std::memory_order_relaxed);
+  MUSTER_CRASH_POINT();
 }
 
 }  // namespace muster::drivers::shm

@@ -145,8 +145,8 @@ class RingReader {
   }
 
   // From now on the writer rings, or does not. The caller looks again after arm().
-  void arm() { header_->wants_ring.store(1, std::memory_order_seq_cst); }
-  void disarm() { header_->wants_ring.store(0, std::memory_order_relaxed); }
+  void arm();
+  void disarm();
 
   // The processor that the writer last ran on.
   std::uint32_t writer_processor() const {

@@ -22,9 +22,16 @@ MUSTER_DRIVER_SUITE(Shm, make_subject("shm", shm, fresh),
                     make_subject("shm_no_process_vm", without_process_vm, fresh));
 MUSTER_PROCESS_SUITE(Shm, make_subject("shm_process", shm, fresh),
                      make_subject("shm_process_no_process_vm", without_process_vm, fresh));
-MUSTER_LINK_SUITE(Shm, make_subject("shm", shm, fresh),
-                  make_subject("shm_apart", shm, fresh, Sides::apart),
-                  make_subject("shm_no_process_vm", without_process_vm, fresh, Sides::apart));
+// Two chunks of 2 MiB, and what it takes to see how far they have come.
+Subject prompt(Subject subject) {
+  subject.most_ahead = (std::size_t{4} << 20) + (std::size_t{64} << 10);
+  return subject;
+}
+
+MUSTER_LINK_SUITE(Shm, prompt(make_subject("shm", shm, fresh)),
+                  prompt(make_subject("shm_apart", shm, fresh, Sides::apart)),
+                  prompt(make_subject("shm_no_process_vm", without_process_vm, fresh,
+                                      Sides::apart)));
 
 TEST(ShmDriver, GivesMemoryOfTheArenaBeforeAnybodyIsThere) {
   const auto loop = *loop::Loop::make();
@@ -274,6 +281,57 @@ INSTANTIATE_TEST_SUITE_P(Shm, ShmSmallParts,
                          ::testing::Values(make_subject("shm", shm, fresh, Sides::apart),
                                            make_subject("shm_no_process_vm", without_process_vm,
                                                         fresh, Sides::apart)),
+                         ::testing::PrintToStringParamName());
+
+class ShmDescriptors : public DriverSuite {
+ protected:
+  // Of both ends, which are one process here.
+  static std::size_t open_ones() { return look_at_holdings().descriptors.size(); }
+  // A link by which something has come and gone.
+  std::pair<End&, End&> stand(Host& host) {
+    auto [near, far] = connect(host);
+    EXPECT_TRUE(near.send(make_frame({8, {100}}, 1)));
+    EXPECT_TRUE(run_until([&end = far] { return end.frame_count() == 1; }));
+    EXPECT_TRUE(far.send(make_frame({8, {100}}, 1)));
+    EXPECT_TRUE(run_until([&end = near] { return end.frame_count() == 1; }));
+    return {near, far};
+  }
+};
+
+TEST_P(ShmDescriptors, AreTwoForEachEndOfALinkThatStands) {
+  constexpr std::size_t kLinks = 20;
+  Host& host = listen();
+  stand(host);  // What all links share is there.
+  const std::size_t before = open_ones();
+
+  for (std::size_t i = 0; i < kLinks; ++i) stand(host);
+
+  EXPECT_EQ(open_ones(), before + kLinks * 2 * 2);
+}
+
+TEST_P(ShmDescriptors, AreOneForEachSegmentOfThePeers) {
+  Host& host = listen();
+  auto [near, far] = stand(host);
+  std::vector<Buffer> bodies;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const loop::Turn turn(near.loop());
+    bodies.push_back(std::move(*near.connection->allocate(std::size_t{1} << 20)).freeze());
+  }
+  const std::size_t before = open_ones();
+
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    wire::Frame frame;
+    frame.head.resize(8);
+    frame.parts.push_back(bodies[i]);
+    ASSERT_TRUE(near.send(frame));
+    ASSERT_TRUE(run_until([&end = far, i] { return end.frame_count() == 2 + i; }));
+  }
+
+  EXPECT_EQ(open_ones(), before + 1) << "all of them lie in one segment";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shm, ShmDescriptors,
+                         ::testing::Values(make_subject("shm_apart", shm, fresh, Sides::apart)),
                          ::testing::PrintToStringParamName());
 
 class ShmManySegments : public DriverSuite {};

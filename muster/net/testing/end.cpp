@@ -115,6 +115,21 @@ Stream::Make bodies_for(End& end) {
   };
 }
 
+Stream::Make shared_bodies_for(End& end) {
+  return [&end](std::size_t index) {
+    const std::uint64_t chance = scramble(index);
+    const std::size_t size = kLargePart + chance % (std::size_t{3} << 20);
+    if ((chance >> 32) % 2 == 0) {
+      wire::Frame frame = make_frame({32, {size}}, index);
+      WritableBuffer memory = *end.connection->allocate(size);
+      std::ranges::copy(frame.parts[0].bytes(), memory.data());
+      frame.parts[0] = std::move(memory).freeze();
+      if (end.connection->passes(frame.parts[0])) return frame;
+    }
+    return make_frame({32, {std::min(end.connection->max_body(), size)}}, index);
+  };
+}
+
 void echo(End& end) {
   auto waiting = std::make_shared<std::deque<wire::Frame>>();
   end.when_room = [&end, waiting] {

@@ -116,5 +116,8 @@ inline constexpr std::size_t kEndless = 1'000'000'000;
 Stream::Make frames_of(ShapeOf shape, std::uint64_t seed);
 // Frames of one part that is as large as `end` can send, and at most 16 MiB.
 Stream::Make bodies_for(End& end);
+// Frames of one part of 64 KiB to 3 MiB, or what `end` can send, and of seeds from 0 on:
+// some in memory that the peer can read where it lies, if the driver has such.
+Stream::Make shared_bodies_for(End& end);
 
 }  // namespace muster::net::testing

@@ -47,6 +47,9 @@ struct Subject {
   // For cases with several processes; null where there can be none.
   MakeDriver make_driver = nullptr;
   MakeAddress make_address = nullptr;
+  // Bytes of a large body that may go before a small message sent meanwhile: what lies in
+  // the driver and in the kernel.
+  std::size_t most_ahead = std::size_t{10} << 20;
 };
 std::ostream& operator<<(std::ostream& out, const Subject& subject);
 

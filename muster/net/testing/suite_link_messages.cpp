@@ -59,9 +59,6 @@ std::size_t written(std::span<const std::byte> memory) {
   return low * kStep;
 }
 
-// What may lie in the driver and in the kernel before a small message.
-constexpr std::size_t kAhead = std::size_t{10} << 20;
-
 }  // namespace
 
 // Before the link is up, at once, gathered with others, and while it waits for credit.
@@ -229,7 +226,8 @@ TEST_P(LinkSuite, SmallMessagesOvertakeALargeBody) {
 
   const loop::Turn turn(end.loop());
   for (std::size_t i = 0; i < ahead.size(); ++i) {
-    EXPECT_LE(ahead[i] - std::min(ahead[i], before[i]), kAhead) << "small message " << i;
+    EXPECT_LE(ahead[i] - std::min(ahead[i], before[i]), GetParam().most_ahead)
+        << "small message " << i;
   }
 }
 

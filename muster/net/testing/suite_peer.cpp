@@ -19,11 +19,12 @@ std::vector<Subject>& known_subjects() {
 // Ends the process at once, as a crash would: the parent sees it by the code.
 constexpr int kWrong = 3;
 
-// Takes frames of `shape` and of seeds from 0 on; ends the process at a wrong one.
+// Takes frames of `shape`, or if null of any, and of seeds from 0 on; ends the process at
+// a wrong one.
 void insist_on_frames(End& end, const ShapeOf& shape) {
   end.take = [&end, shape](wire::Frame& frame) {
     const std::size_t index = end.frame_count();
-    const auto is_right = is_frame(frame, shape(index), index);
+    const auto is_right = is_frame(frame, shape ? shape(index) : shape_of(frame), index);
     if (is_right) return;
     std::fprintf(stderr, "child: %s\n", is_right.message());
     _exit(kWrong);
@@ -43,6 +44,12 @@ const Behaviour kBehaviours[] = {
      [](End& end, std::unique_ptr<Stream>& stream) {
        insist_on_frames(end, mixed_shape);
        stream = std::make_unique<Stream>(end, kEndless, frames_of(mixed_shape, 0));
+     }},
+    // The same of bodies of up to some MiB.
+    {"flood of bodies",
+     [](End& end, std::unique_ptr<Stream>& stream) {
+       insist_on_frames(end, nullptr);
+       stream = std::make_unique<Stream>(end, kEndless, shared_bodies_for(end));
      }},
     // Large bodies to the parent, without end.
     {"pour",

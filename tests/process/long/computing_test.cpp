@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/process/linked.h"
+
 namespace muster::tests {
 namespace {
 
@@ -11,6 +13,13 @@ using std::chrono::seconds;
 
 TEST(LongPrompt, AThreadThatComputesForTenSecondsStopsNeitherTimersNorDescriptors) {
   expect_heard(compute_for(seconds(10)), seconds(10));
+}
+
+TEST(LongPrompt, AThreadThatComputesForTenSecondsKeepsItsLinks) {
+  for (const char* scheme : {"shm", "tcp"}) {
+    SCOPED_TRACE(scheme);
+    expect_linked(compute_while_linked(scheme, seconds(10)), seconds(10));
+  }
 }
 
 }  // namespace

@@ -186,10 +186,11 @@ void Fabric::on_ended(Error why) {
 
 // Of two, the one with the lower id dials, so that there is one link.
 void Fabric::dial(Seat& seat) {
-  if (!is_admitted_ || is_closing_ || seat.lost || !seat.is_registered || seat.link != nullptr ||
+  if (!is_admitted_ || is_closing_ || seat.lost || !seat.may_be_dialled() || seat.link != nullptr ||
       !(id_ < seat.id)) {
     return;
   }
+  if (!seat.is_registered) --*seat.dials_left;
   std::vector<net::Address> addresses;
   for (const std::string& text : seat.member.addresses) {
     if (Result<net::Address> address = net::Address::parse(text)) addresses.push_back(*address);
@@ -206,8 +207,11 @@ void Fabric::seat_up(Seat& seat) {
 void Fabric::seat_closed(Seat& seat, const Error& why) {
   bury(std::move(seat.link));
   if (seat.hello) return lose(seat, why);
+  if (is_closing_) return;
   // It was never up: it may still be.
-  if (!is_closing_ && seat.is_registered) loop_.start(seat.redial, loop_.now() + kRedial);
+  if (seat.may_be_dialled()) return loop_.start(seat.redial, loop_.now() + kRedial);
+  // The registry never says that it is gone.
+  if (seat.dials_left) lose(seat, why);
 }
 
 void Fabric::lose(Seat& seat, const Error& why) {
@@ -286,6 +290,7 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
     case NoteKind::forget: seat.segments.erase(static_cast<std::uint32_t>(note.value)); return;
     case NoteKind::welcome: return take_welcome(note, frame);
     case NoteKind::gone: return take_gone(seat, frame);
+    case NoteKind::known: return take_known(seat, frame);
     case NoteKind::leave:
       if (note.context != 0) break;  // One crew's.
       seat.has_left = true;

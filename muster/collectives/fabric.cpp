@@ -288,6 +288,7 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
     case NoteKind::ready: return take_ready(seat, note, frame);
     case NoteKind::segment: return take_segment(seat, note, frame);
     case NoteKind::forget: seat.segments.erase(static_cast<std::uint32_t>(note.value)); return;
+    case NoteKind::away: return take_away(seat, note);
     case NoteKind::welcome: return take_welcome(note, frame);
     case NoteKind::gone: return take_gone(seat, frame);
     case NoteKind::known: return take_known(seat, frame);
@@ -320,6 +321,12 @@ void Fabric::take_hello(Seat& seat, const wire::Frame& frame) {
 void Fabric::take_ready(Seat& seat, const Note& note, const wire::Frame& frame) {
   if (frame.parts.size() != 2 || seat.readies.size() >= kMaxReadies) return;
   seat.readies[note.context] = {.desk = frame.parts[0], .reach = frame.parts[1], .early = {}};
+}
+
+void Fabric::take_away(Seat& seat, const Note& note) {
+  if (seat.away_from.size() >= kMaxReadies) return;
+  seat.away_from.insert(note.context);
+  for (const auto& [context, crew] : crews_) crew->look_who_is_left();
 }
 
 void Fabric::take_segment(Seat& seat, const Note& note, const wire::Frame& frame) {

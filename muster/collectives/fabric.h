@@ -117,6 +117,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void take_hello(Seat& seat, const wire::Frame& frame);
   void take_ready(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_segment(Seat& seat, const Note& note, const wire::Frame& frame);
+  void take_away(Seat& seat, const Note& note);
   void take_welcome(const Note& note, const wire::Frame& frame);
   void tell_of(const Seat& one, Seat& whom);
   void take_known(const Seat& from, const wire::Frame& frame);

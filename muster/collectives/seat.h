@@ -64,6 +64,7 @@ class Seat final : public net::LinkSink {
   std::map<std::uint64_t, Ready> readies;                             // By context.
   std::map<std::uint32_t, std::shared_ptr<arena::Segment>> segments;  // Of its arena.
   std::set<std::uint32_t> introduced;  // Segments of ours that it knows.
+  std::set<std::uint64_t> away_from;   // Contexts that it was left out of, as it says.
 
   bool is_here() const { return link != nullptr && hello.has_value() && !lost; }
   bool may_be_dialled() const { return is_registered || dials_left.value_or(0) > 0; }

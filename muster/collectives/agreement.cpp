@@ -199,10 +199,12 @@ void Agreement::decide_if_all_accepted() {
 }
 
 void Agreement::decide(const Decision& decision) {
-  if (decision_) return;
+  if (known_) return;
+  known_ = decision;
   send_to_others({.kind = Kind::decided, .decision = decision});
-  // It may have been proposed first when this rank could not be reached.
-  if (std::ranges::count(decision.survivors, me_) > 0) {
+  // It may have been proposed first when this rank could not be reached. Who was told that it is
+  // left out has said so to others: it stays, but passes on what it hears.
+  if (!is_excluded_ && std::ranges::count(decision.survivors, me_) > 0) {
     decision_ = decision;
   } else {
     is_excluded_ = true;
@@ -211,9 +213,9 @@ void Agreement::decide(const Decision& decision) {
 
 void Agreement::receive(Rank from, const AgreementMessage& message) {
   if (from == me_ || peers_[from].is_lost) return;
-  if (decision_) {
+  if (known_) {
     // Whoever still asks has not heard it.
-    if (message.kind != Kind::decided) send(from, {.kind = Kind::decided, .decision = decision_});
+    if (message.kind != Kind::decided) send(from, {.kind = Kind::decided, .decision = known_});
     return;
   }
   switch (message.kind) {

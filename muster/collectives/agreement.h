@@ -152,7 +152,8 @@ class Agreement {
   Ballot accepted_;
   std::optional<Decision> accepted_decision_;
   std::optional<Decision> proposal_;
-  std::optional<Decision> decision_;
+  std::optional<Decision> known_;     // What is decided, also if this rank has no part in it.
+  std::optional<Decision> decision_;  // The same, if it has.
   bool is_excluded_ = false;
   // Who cannot reach whom, the lower rank first, though both had answered: known
   // before this round. If both answer again, neither is dead.

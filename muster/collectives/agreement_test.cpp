@@ -189,6 +189,20 @@ TEST(Agreement, WhoIsNotAmongThoseWhoAreLeftIsExcluded) {
   EXPECT_TRUE(late.is_excluded());
 }
 
+// Others may have counted it in before; it has told them otherwise, and they go on by that.
+TEST(Agreement, WhoHasSaidThatItIsLeftOutDecidesNothingAnyMore) {
+  using Kind = AgreementMessage::Kind;
+  const Decision with_it{{0, 1, 2}, 5, 5, 5};
+  Agreement late(3, 2, {5, 5});
+  late.receive(0, {.kind = Kind::ask, .ballot = {1, 0}});
+  late.receive(0, {.kind = Kind::propose, .ballot = {1, 0}, .decision = with_it});
+  late.receive(1, {.kind = Kind::refuse, .ballot = {1, 0}, .lost = {2}});
+  ASSERT_TRUE(late.is_excluded());
+
+  late.receive(0, {.kind = Kind::decided, .decision = with_it});
+  EXPECT_FALSE(late.decision());
+}
+
 // Every rank is killed after every step, with every number of its messages still
 // on their way, and then another one after every later step.
 TEST(Agreement, NoKillAtAnyStepMakesRanksDecideDifferently) {
@@ -362,6 +376,35 @@ TEST(Agreement, NobodyWaitsForWhoIsKnownByOneNotToBelong) {
       }
     }
   }
+}
+
+// Links break one after the other while ranks agree: who is left out may have accepted before that
+// it is not, and others keep to that. It has told them, and decides nothing.
+TEST(Agreement, WhoIsCountedInAndLeftOutDecidesNothing) {
+  std::size_t counted_in = 0;
+  for (unsigned seed = 0; seed < 4000; ++seed) {
+    std::minstd_rand random(seed);
+    const Rank ranks = 5 + random() % 3;
+    Group group(positions(ranks));
+    int breaks = 3;
+    const auto choose = [&](std::size_t count) { return random() % count; };
+    settle(group, choose, [&](int step) {
+      if (step < 10 || breaks == 0 || random() % 6 != 0) return;
+      const Rank one = random() % ranks;
+      const Rank other = random() % ranks;
+      if (one != other) group.part(one, other);
+      --breaks;
+    });
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      if (!group.is_excluded(rank)) continue;
+      EXPECT_FALSE(group.decision(rank)) << rank << " seed " << seed;
+      for (Rank other = 0; other < ranks; ++other) {
+        const auto& decision = group.decision(other);
+        if (decision && std::ranges::count(decision->survivors, rank) > 0) ++counted_in;
+      }
+    }
+  }
+  EXPECT_GT(counted_in, 0U);
 }
 
 TEST(Agreement, BytesThatAreNoMessageAreRefused) {

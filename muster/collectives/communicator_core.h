@@ -150,6 +150,10 @@ class CommunicatorCore {
   void count_settled();
   Result<std::shared_ptr<Crew>> crew_with(const std::vector<Id>& newcomers, std::uint64_t context,
                                           const msg::Wait& wait);
+  void bring_to_rank_0(const std::vector<Id>& found, std::vector<Id>& told) const;
+  void bring_together(const std::vector<Id>& newcomers) const;
+  std::vector<Rank> unmet(const std::vector<Id>& newcomers) const;
+  std::string unmet_in_words(const std::vector<Id>& newcomers) const;
   void welcome(std::uint64_t context, const Seats& seats, const std::vector<Id>& newcomers) const;
   Result<std::shared_ptr<Crew>> start_crew(std::uint64_t context, Seats seats, Rank rank);
   Result<std::shared_ptr<Crew>> finish_crew(std::shared_ptr<Crew> crew, const Status& ready);

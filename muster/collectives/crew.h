@@ -205,6 +205,9 @@ class Crew {
   // would have been lost by silence.
   void recall();
 
+  // Under the baton. Why nothing is made of this crew any more on this rank, if others have agreed
+  // to go on without it.
+  std::optional<Error> why_left_out() const;
   // Agrees with all other survivors; nothing else works on this crew any more.
   Result<Decision> agree(const Position& position, const msg::Wait& wait);
 
@@ -224,6 +227,8 @@ class Crew {
   // Where the bytes of a message belong, if that is known and free.
   WritableBuffer place(Seat& seat, const Note& note, std::uint64_t size);
   void lose(Seat& seat);
+  // More is known of somebody.
+  void look_who_is_left();
   void room_came(Seat& seat);
   // What was queued for this seat will not arrive.
   void message_refused(Seat& seat, const Note& note, const Error& why);
@@ -239,6 +244,7 @@ class Crew {
   Status await_ready(const msg::Wait& wait, const std::function<bool()>& is_done);
   bool has_given_up(const Seat& seat) const;
   bool has_excluded(const Seat& seat) const;
+  bool is_out(Rank rank, const Crew& parent) const;
   bool is_about_to_decide() const;
   std::optional<Rank> absentee(const Crew& parent) const;
   std::optional<Rank> deserter(const Crew& parent) const;
@@ -311,6 +317,7 @@ class Crew {
   bool may_learn_of_an_end() const;
   void ask_again_while_few();
   void send_agreement();
+  void tell_away();
 
   // Messages (crew_messages.cpp).
   void take_data(Rank from, const Note& note, wire::Frame& frame);
@@ -392,6 +399,8 @@ class Crew {
   std::uint64_t current_number_ = 0;
   std::uint32_t current_history_ = 0;
   std::unique_ptr<Agreement> agreement_;
+  bool is_told_away_ = false;  // To all, that this rank was left out.
+  std::uint64_t parent_ = 0;   // The context of which this is made of those who are left.
   std::vector<std::pair<Rank, AgreementMessage>> early_;
   loop::Timer ask_again_;  // Whether those who are lost have ended; while they are the most.
   Duration ask_after_{};

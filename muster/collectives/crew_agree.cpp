@@ -54,9 +54,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
     }
     const loop::Turn turn(loop_);
     if (agreement_->decision()) return *agreement_->decision();
-    if (agreement_->is_excluded()) {
-      return Error(Code::unavailable, "the other ranks have taken this one for lost; join anew");
-    }
+    if (const std::optional<Error> why = why_left_out()) return *why;
     is_over = is_over || is_cancelled_ || waited == msg::internal::Waited::cancelled;
     if (is_over || loop_.now() >= deadline) {
       return not_agreed(is_over ? msg::internal::Waited::cancelled
@@ -75,6 +73,11 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
     feed_losses();
     send_agreement();
   }
+}
+
+std::optional<Error> Crew::why_left_out() const {
+  if (agreement_ == nullptr || !agreement_->is_excluded()) return std::nullopt;
+  return Error(Code::unavailable, "the other ranks have taken this one for lost; join anew");
 }
 
 Error Crew::not_agreed(msg::internal::Waited waited) const {
@@ -141,7 +144,12 @@ void Crew::feed_losses() {
       agreement_->lose(rank, Loss::left);
     } else if (seat->lost) {
       agreement_->lose(rank, seat->loss());
+    } else if (size() == 2 && seat->away_from.contains(context_)) {
+      // Of more, it may have accepted what a third has decided.
+      agreement_->lose(rank, Loss::left);
     } else if (peers_[rank].is_left_out && !is_ready(rank)) {
+      // What says that it comes would have come before.
+      if (seat->away_from.contains(parent_)) agreement_->lose(rank, Loss::left);
       agreement_->leave_out(rank);
     }
   }
@@ -175,6 +183,22 @@ void Crew::send_agreement() {
     parts.push_back(Buffer::adopt(encode(outgoing.message)));
     static_cast<void>(seat.send({.kind = NoteKind::agree, .context = context_}, std::move(parts)));
   }
+  if (agreement_->is_excluded() && !std::exchange(is_told_away_, true)) tell_away();
+}
+
+// Also who counts this rank in, and who knows nothing of it: nothing is made of this crew here from
+// now on (start_crew()), so that whoever hears this has heard of all that was.
+void Crew::tell_away() {
+  for (const auto& seat : seats_) {
+    if (seat == nullptr || !seat->is_here()) continue;
+    static_cast<void>(seat->send({.kind = NoteKind::away, .context = context_}));
+  }
+}
+
+void Crew::look_who_is_left() {
+  if (agreement_ == nullptr) return;
+  feed_losses();
+  send_agreement();
 }
 
 void Crew::take_agreement(Rank from, const wire::Frame& frame) {

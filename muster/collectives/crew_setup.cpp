@@ -112,7 +112,7 @@ Status Crew::await_members(const Crew& parent, const msg::Wait& wait) {
 
 Status Crew::await_those_left(const Crew& parent, const msg::Wait& wait) {
   const auto has_come = [&](Rank rank) {
-    if (seats_[rank] == nullptr || parent.has_excluded(*seats_[rank])) return true;
+    if (seats_[rank] == nullptr || is_out(rank, parent)) return true;
     return is_ready(rank) && !peers_[rank].has_unmade;
   };
   const auto have_come = [&] {
@@ -123,6 +123,7 @@ Status Crew::await_those_left(const Crew& parent, const msg::Wait& wait) {
   const loop::Turn turn(loop_);
   if (const std::optional<Rank> rank = deserter(parent)) return missing_of(parent, *rank);
   // It may never have had what names this crew, and then says nothing here.
+  parent_ = parent.context();
   for (Rank rank = 0; rank < size(); ++rank) {
     if (!is_ready(rank)) peers_[rank].is_left_out = true;
   }
@@ -165,7 +166,7 @@ std::optional<Rank> Crew::absentee(const Crew& parent) const {
 // One who cannot come any more, though it is not lost.
 std::optional<Rank> Crew::deserter(const Crew& parent) const {
   for (Rank rank = 0; rank < size(); ++rank) {
-    if (seats_[rank] == nullptr || parent.has_excluded(*seats_[rank])) continue;
+    if (seats_[rank] == nullptr || is_out(rank, parent)) continue;
     // Who gives up may have been left out, which then is about to be known.
     if (peers_[rank].has_unmade && !parent.is_about_to_decide()) return rank;
     if (!is_ready(rank) && parent.has_left(*parent.rank_of(*seats_[rank]))) return rank;
@@ -183,6 +184,12 @@ bool Crew::has_excluded(const Seat& seat) const {
   if (agreement_ == nullptr || !agreement_->decision()) return false;
   const std::optional<Rank> rank = rank_of(seat);
   return rank && !std::ranges::binary_search(agreement_->decision()->survivors, *rank);
+}
+
+// Or it was told so, and does not come, though they count it in.
+bool Crew::is_out(Rank rank, const Crew& parent) const {
+  const Seat& seat = *seats_[rank];
+  return parent.has_excluded(seat) || seat.away_from.contains(parent.context());
 }
 
 bool Crew::has_given_up(const Seat& seat) const {

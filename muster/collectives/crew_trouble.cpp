@@ -43,9 +43,8 @@ void Crew::lose(Seat& seat) {
   if (agreement_ != nullptr) {
     loop_.stop(ask_again_);  // This one may end soon.
     ask_after_ = {};
-    feed_losses();
-    send_agreement();
   }
+  look_who_is_left();
 }
 
 void Crew::set_trouble(Error why, Rank found_by) {
@@ -114,9 +113,7 @@ void Crew::take_leave(Rank from, const Note& note) {
   has_departures_.store(true, std::memory_order_release);
   wake_own();
   pump(from);
-  if (agreement_ == nullptr) return;
-  feed_losses();
-  send_agreement();
+  look_who_is_left();
 }
 
 Error Crew::departed(Rank peer) const {

@@ -186,10 +186,11 @@ void Fabric::on_ended(Error why) {
 
 // Of two, the one with the lower id dials, so that there is one link.
 void Fabric::dial(Seat& seat) {
-  if (!is_admitted_ || is_closing_ || seat.lost || !seat.is_registered || seat.link != nullptr ||
+  if (!is_admitted_ || is_closing_ || seat.lost || !seat.may_be_dialled() || seat.link != nullptr ||
       !(id_ < seat.id)) {
     return;
   }
+  if (!seat.is_registered) --*seat.dials_left;
   std::vector<net::Address> addresses;
   for (const std::string& text : seat.member.addresses) {
     if (Result<net::Address> address = net::Address::parse(text)) addresses.push_back(*address);
@@ -206,8 +207,11 @@ void Fabric::seat_up(Seat& seat) {
 void Fabric::seat_closed(Seat& seat, const Error& why) {
   bury(std::move(seat.link));
   if (seat.hello) return lose(seat, why);
+  if (is_closing_) return;
   // It was never up: it may still be.
-  if (!is_closing_ && seat.is_registered) loop_.start(seat.redial, loop_.now() + kRedial);
+  if (seat.may_be_dialled()) return loop_.start(seat.redial, loop_.now() + kRedial);
+  // The registry never says that it is gone.
+  if (seat.dials_left) lose(seat, why);
 }
 
 void Fabric::lose(Seat& seat, const Error& why) {
@@ -284,8 +288,10 @@ void Fabric::message_came(Seat& seat, wire::Frame& frame) {
     case NoteKind::ready: return take_ready(seat, note, frame);
     case NoteKind::segment: return take_segment(seat, note, frame);
     case NoteKind::forget: seat.segments.erase(static_cast<std::uint32_t>(note.value)); return;
+    case NoteKind::away: return take_away(seat, note);
     case NoteKind::welcome: return take_welcome(note, frame);
     case NoteKind::gone: return take_gone(seat, frame);
+    case NoteKind::known: return take_known(seat, frame);
     case NoteKind::leave:
       if (note.context != 0) break;  // One crew's.
       seat.has_left = true;
@@ -315,6 +321,12 @@ void Fabric::take_hello(Seat& seat, const wire::Frame& frame) {
 void Fabric::take_ready(Seat& seat, const Note& note, const wire::Frame& frame) {
   if (frame.parts.size() != 2 || seat.readies.size() >= kMaxReadies) return;
   seat.readies[note.context] = {.desk = frame.parts[0], .reach = frame.parts[1], .early = {}};
+}
+
+void Fabric::take_away(Seat& seat, const Note& note) {
+  if (seat.away_from.size() >= kMaxReadies) return;
+  seat.away_from.insert(note.context);
+  for (const auto& [context, crew] : crews_) crew->look_who_is_left();
 }
 
 void Fabric::take_segment(Seat& seat, const Note& note, const wire::Frame& frame) {

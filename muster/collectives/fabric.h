@@ -69,6 +69,8 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   // Members wait for these newcomers, of whom some of them may never have heard: who loses one
   // tells the others, until it is called with false.
   void watch(const std::vector<Id>& newcomers, bool is_watched);
+  // Both are told of each other: the registry may never do so.
+  void bring_together(Seat& one, Seat& other);
   // They will not be taken in: who has not met them waits no more.
   void tell_gone(const std::vector<Id>& newcomers);
 
@@ -115,7 +117,10 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void take_hello(Seat& seat, const wire::Frame& frame);
   void take_ready(Seat& seat, const Note& note, const wire::Frame& frame);
   void take_segment(Seat& seat, const Note& note, const wire::Frame& frame);
+  void take_away(Seat& seat, const Note& note);
   void take_welcome(const Note& note, const wire::Frame& frame);
+  void tell_of(const Seat& one, Seat& whom);
+  void take_known(const Seat& from, const wire::Frame& frame);
   void tell_gone(const Seat& gone);
   void take_gone(const Seat& from, const wire::Frame& frame);
   void introduce_sample(const Buffer& sample);

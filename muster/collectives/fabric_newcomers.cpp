@@ -1,9 +1,13 @@
-// How a fabric takes newcomers in, and forgets those who are gone before all have met them.
+// How a fabric takes newcomers in, brings them together with all who are to meet them, and forgets
+// those who are gone before that.
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <span>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "muster/collectives/fabric.h"
 
@@ -12,6 +16,15 @@ namespace {
 
 // More than there are ranks and newcomers: so many seats nobody has to make for others' words.
 constexpr std::size_t kMostSeats = std::size_t{1} << 17;
+// Who was met by another a moment ago, and cannot be reached so often, is as good as gone.
+constexpr int kMostDials = 20;
+constexpr std::size_t kMostOfAddresses = msg::kMaxAddresses * (msg::kMaxAddress + 1);
+
+std::vector<std::string> split_at_spaces(std::string_view text) {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(text, ' ')) words.emplace_back(word.begin(), word.end());
+  return words;
+}
 
 }  // namespace
 
@@ -21,6 +34,37 @@ void Fabric::take_welcome(const Note& note, const wire::Frame& frame) {
   welcome.members.resize(frame.parts[0].size() / sizeof(Id));
   std::memcpy(welcome.members.data(), frame.parts[0].data(), frame.parts[0].size());
   welcome_ = std::move(welcome);
+}
+
+void Fabric::bring_together(Seat& one, Seat& other) {
+  tell_of(one, other);
+  tell_of(other, one);
+}
+
+void Fabric::tell_of(const Seat& one, Seat& whom) {
+  if (!whom.is_here() || one.lost || one.member.addresses.empty()) return;
+  wire::Parts parts;
+  parts.push_back(Buffer::copy_of(std::as_bytes(std::span(&one.id, 1))));
+  parts.push_back(Buffer::copy_of(one.name));
+  parts.push_back(Buffer::copy_of(fmt::format("{}", fmt::join(one.member.addresses, " "))));
+  static_cast<void>(whom.send({.kind = NoteKind::known}, std::move(parts)));
+}
+
+// What the registry says counts for more.
+void Fabric::take_known(const Seat& from, const wire::Frame& frame) {
+  if (!from.hello->is_founded || frame.parts.size() != 3) return;
+  if (frame.parts[0].size() != sizeof(Id) || frame.parts[2].size() > kMostOfAddresses) return;
+  msg::Member member{.name = std::string(frame.parts[1].text()),
+                     .type = "rank",
+                     .id = {},
+                     .addresses = split_at_spaces(frame.parts[2].text())};
+  std::memcpy(&member.id, frame.parts[0].data(), sizeof member.id);
+  if (!msg::check(member) || member.id == id_ || seats_.size() >= kMostSeats) return;
+  Seat& seat = seat_for(member.id, member.name);
+  if (seat.is_registered || seat.dials_left) return;
+  seat.member = std::move(member);
+  seat.dials_left = kMostDials;
+  dial(seat);
 }
 
 void Fabric::watch(const std::vector<Id>& newcomers, bool is_watched) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "muster/collectives/communicator_core.h"
 #include "muster/collectives/survivors.h"
 #include "muster/msg/proxy_wait.h"
@@ -48,14 +50,57 @@ msg::internal::Waited CommunicatorCore::find_newcomers(std::vector<Id>& newcomer
     return find() || crew_->has_trouble() || crew_->has_refusal_ahead() || crew_->is_ahead(0) ||
            crew_->is_anybody_late();
   };
+  std::vector<Id> told;
   msg::internal::Waited waited = msg::internal::Waited::timeout;
   while (waited == msg::internal::Waited::timeout && fabric_->loop().now() < deadline) {
     const TimePoint next = std::min(deadline, fabric_->loop().now() + kLookAgain);
     waited = msg::internal::wait_for(fabric_->loop(), wait, next, is_over);
+    bring_to_rank_0(newcomers, told);
   }
   // Rank 0 may have more time, and this one waits for what it says.
   if (waited == msg::internal::Waited::timeout) crew_->tell_late();
   return waited;
+}
+
+// It counts, and may never be told of one whom this rank has met.
+void CommunicatorCore::bring_to_rank_0(const std::vector<Id>& found, std::vector<Id>& told) const {
+  if (crew_->rank() == 0) return;
+  const loop::Turn turn(fabric_->loop());
+  for (const Id id : found) {
+    if (!id || std::ranges::count(told, id) > 0) continue;
+    told.push_back(id);
+    fabric_->bring_together(*crew_->seats()[0], *fabric_->find(id));
+  }
+}
+
+// Rank 0 has met all of them.
+void CommunicatorCore::bring_together(const std::vector<Id>& newcomers) const {
+  if (crew_->rank() != 0) return;
+  const loop::Turn turn(fabric_->loop());
+  Seats others = crew_->seats();
+  std::erase(others, nullptr);
+  for (const Id id : newcomers) {
+    const std::shared_ptr<Seat> newcomer = fabric_->find(id);
+    for (const auto& seat : others) fabric_->bring_together(*seat, *newcomer);
+    others.push_back(newcomer);
+  }
+}
+
+// By the ranks that they will have.
+std::vector<Rank> CommunicatorCore::unmet(const std::vector<Id>& newcomers) const {
+  std::vector<Rank> ranks;
+  for (Rank i = 0; i < newcomers.size(); ++i) {
+    const std::shared_ptr<Seat> seat = fabric_->find(newcomers[i]);
+    if (seat == nullptr || !(seat->is_here() || seat->lost)) ranks.push_back(crew_->size() + i);
+  }
+  return ranks;
+}
+
+std::string CommunicatorCore::unmet_in_words(const std::vector<Id>& newcomers) const {
+  const loop::Turn turn(fabric_->loop());
+  const std::vector<Rank> ranks = unmet(newcomers);
+  return fmt::format("grow: rank {} has not met rank{} {}", crew_->called(crew_->rank()),
+                     ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
 Result<std::shared_ptr<Crew>> CommunicatorCore::take_in(const std::vector<Id>& newcomers,
@@ -83,16 +128,12 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::take_in(const std::vector<Id>& n
 Result<std::shared_ptr<Crew>> CommunicatorCore::crew_with(const std::vector<Id>& newcomers,
                                                           std::uint64_t context,
                                                           const msg::Wait& wait) {
-  const auto are_here = [&] {
-    return crew_->has_trouble() || std::ranges::all_of(newcomers, [&](Id id) {
-             const std::shared_ptr<Seat> seat = fabric_->find(id);
-             return seat != nullptr && (seat->is_here() || seat->lost);
-           });
-  };
+  bring_together(newcomers);
+  const auto are_here = [&] { return crew_->has_trouble() || unmet(newcomers).empty(); };
   const auto waited = msg::internal::wait_for(fabric_->loop(), wait, are_here);
   // Others may have gone on, and wait for this rank.
   if (waited != msg::internal::Waited::done) {
-    return crew_->give_up(msg::internal::why_not(waited, "grow"));
+    return crew_->give_up(msg::internal::why_not(waited, unmet_in_words(newcomers)));
   }
   if (crew_->has_trouble()) return crew_->give_up().during("grow");
   Seats seats = crew_->seats();

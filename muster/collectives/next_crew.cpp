@@ -12,6 +12,7 @@ Result<std::shared_ptr<Crew>> CommunicatorCore::start_crew(std::uint64_t context
                                                            Rank rank) {
   const loop::Turn turn(fabric_->loop());
   if (future_ == nullptr || future_->context() != context) {
+    if (const std::optional<Error> why = crew_->why_left_out()) return *why;
     MUSTER_TRY(future_, Crew::start(fabric_, context, std::move(seats), rank, manners_));
   }
   if (is_closing_) future_->cancel();

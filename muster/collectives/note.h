@@ -33,6 +33,8 @@ enum class NoteKind : std::uint8_t {
   refused = 14,  // My call was refused; it would have been operation `number`.
   gone = 15,     // Who was to be taken in and never will be: the body has its id, and its name.
   late = 16,     // I cannot wait for newcomers any longer; operation `number` would name them.
+  known = 17,    // Of one whom you may never have been told of: the body says who, and where.
+  away = 18,     // I was left out of `context`, and come to nothing that is made of it.
 };
 inline constexpr std::uint8_t kNoteVersion = 1;
 // Bytes of text that a note may bring along, to say why.

@@ -122,6 +122,8 @@ TEST(Growing, IsGivenUpByAllWhenOneGivesItUp) {
     ASSERT_FALSE(grown);
     EXPECT_LE(ranks.now() - begun, 8s) << grown.error().describe();
     EXPECT_EQ(grown.error().code(), Code::timeout) << grown.error().describe();
+    EXPECT_NE(grown.error().message().find("rank 2 has not met rank 3"), std::string::npos)
+        << grown.error().describe();
     auto again = all.shrink(30s);
     ASSERT_TRUE(again) << again.error().describe();
     EXPECT_EQ((*again)->size(), kSize);

@@ -74,6 +74,11 @@ Result<std::unique_ptr<Communicator>> Communicator::over(msg::Proxy& proxy, cons
   if (own == members.end()) {
     return Error(Code::invalid, fmt::format("join: {} is not among the members", proxy.name()));
   }
+  for (auto one = members.begin(); one != members.end(); ++one) {
+    // It would have two ranks, and be waited for as the second of them.
+    if (std::find(std::next(one), members.end(), *one) == members.end()) continue;
+    return Error(Code::invalid, fmt::format("join: {} is among the members twice", *one));
+  }
   const msg::ProxyOptions& given = proxy.options();
   CommunicatorOptions options;
   options.name = name;

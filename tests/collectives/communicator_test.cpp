@@ -236,6 +236,8 @@ TEST(OverProxies, ACommunicatorIsMadeOfNamedComponentsOrOfAllOfAType) {
       } else {
         const auto stranger = Communicator::over(*proxy, "two", {"learner_2", "learner_0"});
         EXPECT_EQ(stranger.error().code(), Code::invalid);
+        const auto twice = Communicator::over(*proxy, "three", {name, "learner_0", name}, {}, 60s);
+        EXPECT_EQ(twice.error().code(), Code::invalid) << "who is named twice never comes twice";
       }
       ASSERT_TRUE((*typed)->barrier());
     });

@@ -3,7 +3,9 @@
 from benchmarks.tune.table import Method
 
 SIZES = {"16K": 16 << 10, "128K": 128 << 10, "1M": 1 << 20, "8M": 8 << 20, "32M": 32 << 20}
-RANKS = (2, 4, 8)
+# With how many ranks it is measured, and from how many on that counts: for all up to where the
+# next begins. Where the table has a border between two of them, it counts from there instead.
+RANKS = {2: 2, 4: 3, 8: 8}
 
 # The benchmark's names of operations, and the library's.
 OPERATIONS = {

@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.tune.bands import Best, retuned
 from benchmarks.tune.contest import Found, hold
-from benchmarks.tune.methods import OPERATIONS, RANKS, SIZES, candidates
+from benchmarks.tune.methods import OPERATIONS, RANKS, SIZES, candidates, different
 from benchmarks.tune.table import Method, Row, chosen
 
-# What is slower than that at one size is not tried at larger ones.
+# What is slower than that at one size is not tried at larger ones. With few bytes that says
+# nothing: who cuts them has more messages, and gains by it only with many.
 HOPELESS = 3.0
+HOPELESS_FROM = 1 << 20
 
 Measure = Callable[[str], float]
 """Microseconds of a case."""
@@ -36,19 +38,22 @@ def best_of(
     table: Sequence[Row], ground: str, operation: str, ranks: int, measure: Measure
 ) -> Best:
     name = OPERATIONS[operation]
-    left = list(candidates(ground, name))
+    used = {row.method for row in table if (row.ground, row.operation) == (ground, name)}
+    # Of those that come to the same, one that the table has.
+    left = sorted(candidates(ground, name), key=lambda method: method not in used)
     best: list[tuple[int, Method]] = []
     for size, count in SIZES.items():
         # What was chosen until now stays unless it is clearly beaten.
         holder = chosen(table, ground, name, ranks, count)
         found = hold(
-            left if holder is None or holder in left else [*left, holder],
+            different(left if holder is None else [holder, *left], ranks, count),
             holder,
             lambda method, at=size: measure(case_name(ground, operation, at, ranks, method)),
         )
         best.append((count, found.winner))
-        limit = HOPELESS * found.took[found.winner]
-        left = [method for method in left if found.took[method] < limit]
+        if count >= HOPELESS_FROM:
+            limit = HOPELESS * found.took[found.winner]
+            left = [method for method in left if found.took.get(method, 0.0) < limit]
         tell(ground, name, size, ranks, found)
     return best
 

@@ -18,9 +18,19 @@ from benchmarks.tune.tuning import tune
 # So often a measurement is taken again because others were busy.
 RETAKES = 2
 
+BY_HAND = """\
+Rows that it does not measure stay as they are. They are written by hand: those of barriers, of
+which the benchmark has no case; those of the ground hosts, since all ranks of the benchmark are
+on one host; and those of a band of ranks in which none of {ranks} lies, as from 9 ranks on.
+"""
+
 
 def arguments_of(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("scripts/tune", description="Writes the table of choices.")
+    parser = argparse.ArgumentParser(
+        "scripts/tune",
+        description="Writes the table of choices.",
+        epilog=BY_HAND.format(ranks=", ".join(str(ranks) for ranks in methods.RANKS)),
+    )
     parser.add_argument("what", choices=["collectives"])
     parser.add_argument("--operation", choices=sorted(methods.OPERATIONS), action="append")
     parser.add_argument("--ground", choices=methods.GROUNDS, action="append")

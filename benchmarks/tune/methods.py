@@ -1,4 +1,8 @@
-"""What there is to choose from, and the sizes and numbers of ranks at which it is measured."""
+"""What there is to choose from, and the sizes and numbers of ranks at which it is measured.
+
+Barriers are not among the operations, since the benchmark has no case of one; `hosts` is not
+among the grounds, since ranks that it forks are on one host. Rows of both are written by hand.
+"""
 
 from collections.abc import Iterable
 

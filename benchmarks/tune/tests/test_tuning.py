@@ -15,8 +15,8 @@ from benchmarks.tune.methods import (
     candidates,
     different,
 )
-from benchmarks.tune.table import Method, Row, chosen, find
-from benchmarks.tune.tables import COMMON, INTEL, Tables
+from benchmarks.tune.table import Method, Row, chosen, find, parse
+from benchmarks.tune.tables import COMMON, INTEL, Tables, read
 from benchmarks.tune.tuning import HOPELESS_FROM, Measure, best_of, case_name, tune
 
 CPUS = ("GenuineIntel family 6 model 85", "AuthenticAMD family 25 model 17")
@@ -94,6 +94,19 @@ class TheTable(unittest.TestCase):
             self.assertEqual([row for row in new if row.ranks > max(RANKS)], rest)
             # What was found once stands when it is found again.
             self.assertEqual(quietly(new, ground, operation, lambda _: 1.0), new)
+
+    def test_has_by_hand_what_cannot_be_measured(self) -> None:
+        by_hand = {
+            row for row in read(COMMON) if row.operation == "barrier" or row.ground == "hosts"
+        }
+        self.assertEqual({row.ground for row in by_hand}, {*GROUNDS, "hosts"})
+        self.assertFalse({"barrier", *OPERATIONS.values()} - {row.operation for row in by_hand})
+        tables = Tables(CPUS[1])
+        for ground in GROUNDS:
+            for operation in OPERATIONS:
+                new = quietly(tables.rows(), ground, operation, lambda case: float(len(case)))
+                tables.put(ground, new)
+        self.assertLessEqual(by_hand, set(parse(tables.text(COMMON))))
 
 
 class Tuning(unittest.TestCase):

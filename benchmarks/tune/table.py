@@ -1,5 +1,6 @@
 """The table of choices as it stands in the tree: reading, replacing, writing."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -58,55 +59,35 @@ def to_text(rows: Iterable[Row]) -> str:
     return text
 
 
-def merged(
-    ground: str, operation: str, ranks: int, best: Sequence[tuple[int, Method]]
-) -> list[Row]:
-    """Rows from the best method at each size, which go up. The last one is for all above;
-    between two sizes of different methods, the border is their geometric middle."""
-    rows: list[Row] = []
-    for index, (size, method) in enumerate(best):
-        if index + 1 == len(best):
-            rows.append(Row(ground, operation, ranks, None, method))
-        elif best[index + 1][1] != method:
-            border = int((size * best[index + 1][0]) ** 0.5)
-            rows.append(Row(ground, operation, ranks, border, method))
-    return rows
+def _key(row: Row) -> tuple[str, str]:
+    return (row.ground, row.operation)
 
 
-def replaced(rows: Sequence[Row], new: Sequence[Row]) -> list[Row]:
-    """`rows`, with those of the grounds and operations of `new` taken out and `new` put there."""
-    fresh = {(row.ground, row.operation) for row in new}
-    kept = [row for row in rows if (row.ground, row.operation) not in fresh]
-    order = list(dict.fromkeys((row.ground, row.operation) for row in rows))
-    order += [key for key in fresh if key not in order]
-    return sorted([*kept, *new], key=lambda row: order.index((row.ground, row.operation)))
+def replaced(rows: Sequence[Row], new: Sequence[Row], order: Sequence[Row] = ()) -> list[Row]:
+    """`rows`, with those of the grounds and operations of `new` taken out and `new` put there;
+    grounds and operations go as in `order`, then as in `rows`."""
+    fresh = {_key(row) for row in new}
+    kept = [row for row in rows if _key(row) not in fresh]
+    keys = list(dict.fromkeys(_key(row) for row in [*order, *rows, *new]))
+    return sorted([*kept, *new], key=lambda row: keys.index(_key(row)))
 
 
-def compact(of_ranks: Sequence[Sequence[Row]]) -> list[Row]:
-    """All rows, but for those of more ranks that say what those of fewer say."""
-    rows: list[Row] = []
-    last: list[tuple[int | None, Method]] = []
-    for tier in of_ranks:
-        said = [(row.up_to, row.method) for row in tier]
-        if said != last:
-            rows += tier
-        last = said
-    return rows
+def most(up_to: int | None) -> float:
+    return math.inf if up_to is None else up_to
 
 
-def chosen(
-    rows: Sequence[Row], ground: str, operation: str, ranks: int, size: int
-) -> Method | None:
-    """As the library chooses: of the most ranks that are not too many, the first that fits."""
+def find(rows: Sequence[Row], ground: str, operation: str, ranks: int, size: float) -> Row | None:
+    """As the library does: of the most ranks that are not too many, the first that fits."""
     fitting = [
         row
         for row in rows
-        if (row.ground, row.operation) == (ground, operation)
-        and row.ranks <= ranks
-        and (row.up_to is None or row.up_to >= size)
+        if _key(row) == (ground, operation) and row.ranks <= ranks and most(row.up_to) >= size
     ]
-    if not fitting:
-        return None
-    most = max(row.ranks for row in fitting)
-    tier = [row for row in fitting if row.ranks == most]
-    return min(tier, key=lambda row: float("inf") if row.up_to is None else row.up_to).method
+    return min(fitting, key=lambda row: (-row.ranks, most(row.up_to)), default=None)
+
+
+def chosen(
+    rows: Sequence[Row], ground: str, operation: str, ranks: int, size: float
+) -> Method | None:
+    row = find(rows, ground, operation, ranks, size)
+    return None if row is None else row.method

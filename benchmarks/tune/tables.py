@@ -32,9 +32,11 @@ class Tables:
         return replaced(self._rows[COMMON], self._rows.get(INTEL, []))
 
     def put(self, ground: str, new: Sequence[Row]) -> Path:
-        """Rows of one operation on `ground`, where they belong. Says in which file that is."""
+        """All rows of one operation on `ground`, where they belong. Says in which file that is.
+        What counts already, there or in the common file, is not put anywhere."""
         path = INTEL if INTEL in self._rows and ground in WITHIN_A_HOST else COMMON
-        self._rows[path] = replaced(self._rows[path], new)
+        if replaced(self.rows(), new) != self.rows():
+            self._rows[path] = replaced(self._rows[path], new, self._rows[COMMON])
         return path
 
     def text(self, path: Path) -> str:

@@ -2,19 +2,8 @@
 
 import unittest
 
-from benchmarks.tune.cli import case_name
 from benchmarks.tune.contest import ROUNDS, hold
-from benchmarks.tune.methods import GROUNDS, OPERATIONS, candidates
-from benchmarks.tune.table import (
-    Method,
-    Row,
-    chosen,
-    compact,
-    merged,
-    parse,
-    replaced,
-    to_text,
-)
+from benchmarks.tune.table import Method, Row, chosen, parse, replaced, to_text
 from benchmarks.tune.tables import COMMON, INTEL, WITHIN_A_HOST, Tables, read
 
 RING = Method("ring", 1024)
@@ -42,20 +31,23 @@ class Table(unittest.TestCase):
             self.assertIn(new, tables.rows())
             self.assertEqual(chosen(tables.rows(), ground, "reduce", 8, 1 << 20), new.method)
 
-    def test_has_one_row_from_each_border_to_the_next(self) -> None:
-        rows = merged("links", "reduce", 4, [(16, TREE), (64, TREE), (256, RING), (1024, RING)])
-        self.assertEqual(
-            rows, [Row("links", "reduce", 4, 128, TREE), Row("links", "reduce", 4, None, RING)]
-        )
-
     def test_keeps_what_was_not_measured_again(self) -> None:
         old = [Row("links", "reduce", 2, None, TREE), Row("links", "gather", 2, None, TREE)]
         new = [Row("links", "reduce", 2, None, RING)]
         self.assertEqual(replaced(old, new), [new[0], old[1]])
 
-    def test_has_no_rows_of_more_ranks_that_say_the_same(self) -> None:
-        tiers = [[Row("links", "reduce", n, None, RING if n == 8 else TREE)] for n in (2, 4, 8)]
-        self.assertEqual(compact(tiers), [tiers[0][0], tiers[2][0]])
+    def test_has_new_rows_in_the_order_of_the_common_ones(self) -> None:
+        for ground in WITHIN_A_HOST:
+            tables = Tables("GenuineIntel family 6 model 207")
+            tables.put(ground, [Row(ground, "broadcast", 2, None, RING)])
+            grounds = [row.ground for row in parse(tables.text(INTEL))]
+            self.assertEqual(grounds, sorted(grounds, key=WITHIN_A_HOST.index))
+
+    def test_of_some_processors_does_not_say_again_what_all_say(self) -> None:
+        tables = Tables("GenuineIntel family 6 model 207")
+        same = [row for row in read(COMMON) if (row.ground, row.operation) == ("arena", "gather")]
+        self.assertEqual(tables.put("arena", same), INTEL)
+        self.assertEqual(parse(tables.text(INTEL)), read(INTEL))
 
     def test_is_read_as_the_library_reads_it(self) -> None:
         rows = [
@@ -67,16 +59,6 @@ class Table(unittest.TestCase):
         self.assertEqual(chosen(rows, "links", "reduce", 3, 101), RING)
         self.assertEqual(chosen(rows, "links", "reduce", 9, 101), TREE)
         self.assertIsNone(chosen(rows, "links", "gather", 2, 1))
-
-    def test_has_candidates_for_everything(self) -> None:
-        for ground in GROUNDS:
-            for operation in OPERATIONS.values():
-                self.assertTrue(candidates(ground, operation))
-
-    def test_names_the_case_that_forces_a_method(self) -> None:
-        self.assertEqual(
-            case_name("links", "reduce", "1M", 4, RING), "tcp.reduce.1M.4@links:ring:1024"
-        )
 
 
 class Contest(unittest.TestCase):

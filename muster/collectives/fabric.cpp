@@ -190,7 +190,10 @@ void Fabric::dial(Seat& seat) {
       !(id_ < seat.id)) {
     return;
   }
-  if (!seat.is_registered) --*seat.dials_left;
+  if (!seat.is_registered) {
+    if (has_dialled_most()) return loop_.start(seat.redial, loop_.now() + kRedial);
+    --seat.dials_left;
+  }
   std::vector<net::Address> addresses;
   for (const std::string& text : seat.member.addresses) {
     if (Result<net::Address> address = net::Address::parse(text)) addresses.push_back(*address);
@@ -199,6 +202,10 @@ void Fabric::dial(Seat& seat) {
 }
 
 void Fabric::seat_up(Seat& seat) {
+  // Addresses outlive those who had them.
+  if (seat.link != nullptr && seat.link->peer().id != seat.id) {
+    return seat_closed(seat, Error(Code::unavailable, "somebody else answers there"));
+  }
   wire::Parts parts;
   parts.push_back(encode(own_hello()));
   static_cast<void>(seat.send({.kind = NoteKind::hello}, std::move(parts)));
@@ -208,10 +215,9 @@ void Fabric::seat_closed(Seat& seat, const Error& why) {
   bury(std::move(seat.link));
   if (seat.hello) return lose(seat, why);
   if (is_closing_) return;
-  // It was never up: it may still be.
-  if (seat.may_be_dialled()) return loop_.start(seat.redial, loop_.now() + kRedial);
-  // The registry never says that it is gone.
-  if (seat.dials_left) lose(seat, why);
+  // It was never up: it may still be. Of who is told of by others alone it is them who say
+  // that it is gone: to take it for lost here only would be another end than theirs.
+  if (seat.may_be_dialled()) loop_.start(seat.redial, loop_.now() + kRedial);
 }
 
 void Fabric::lose(Seat& seat, const Error& why) {
@@ -221,6 +227,7 @@ void Fabric::lose(Seat& seat, const Error& why) {
   if (seat.link != nullptr) bury(std::move(seat.link));
   seat.segments.clear();
   seat.readies.clear();
+  seat.away_from.clear();
   for (const auto& [context, crew] : crews_) crew->lose(seat);
   if (std::ranges::count(watched_, seat.id) > 0) tell_gone(seat);
 }

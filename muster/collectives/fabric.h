@@ -122,6 +122,7 @@ class Fabric final : private msg::RegistrySink, private loop::Flusher {
   void tell_of(const Seat& one, Seat& whom);
   void take_known(const Seat& from, const wire::Frame& frame);
   void tell_gone(const Seat& gone);
+  bool has_dialled_most() const;
   void take_gone(const Seat& from, const wire::Frame& frame);
   void introduce_sample(const Buffer& sample);
   void await_readers();

@@ -16,8 +16,11 @@ namespace {
 
 // More than there are ranks and newcomers: so many seats nobody has to make for others' words.
 constexpr std::size_t kMostSeats = std::size_t{1} << 17;
-// Who was met by another a moment ago, and cannot be reached so often, is as good as gone.
+// Who was met by another a moment ago, and cannot be reached so often, is not dialled any more
+// until somebody tells of it again.
 constexpr int kMostDials = 20;
+// Of whom others alone have told, so many are dialled at a time.
+constexpr std::ptrdiff_t kMostDialled = 64;
 constexpr std::size_t kMostOfAddresses = msg::kMaxAddresses * (msg::kMaxAddress + 1);
 
 std::vector<std::string> split_at_spaces(std::string_view text) {
@@ -53,7 +56,8 @@ void Fabric::tell_of(const Seat& one, Seat& whom) {
 // What the registry says counts for more.
 void Fabric::take_known(const Seat& from, const wire::Frame& frame) {
   if (!from.hello->is_founded || frame.parts.size() != 3) return;
-  if (frame.parts[0].size() != sizeof(Id) || frame.parts[2].size() > kMostOfAddresses) return;
+  if (frame.parts[0].size() != sizeof(Id) || frame.parts[1].size() > msg::kMaxName) return;
+  if (frame.parts[2].size() > kMostOfAddresses) return;
   msg::Member member{.name = std::string(frame.parts[1].text()),
                      .type = "rank",
                      .id = {},
@@ -61,10 +65,16 @@ void Fabric::take_known(const Seat& from, const wire::Frame& frame) {
   std::memcpy(&member.id, frame.parts[0].data(), sizeof member.id);
   if (!msg::check(member) || member.id == id_ || seats_.size() >= kMostSeats) return;
   Seat& seat = seat_for(member.id, member.name);
-  if (seat.is_registered || seat.dials_left) return;
+  if (seat.is_registered || seat.dials_left > 0 || seat.link != nullptr) return;
   seat.member = std::move(member);
   seat.dials_left = kMostDials;
   dial(seat);
+}
+
+bool Fabric::has_dialled_most() const {
+  return std::ranges::count_if(seats_, [](const auto& seat) {
+           return seat->link != nullptr && !seat->hello && !seat->is_registered;
+         }) >= kMostDialled;
 }
 
 void Fabric::watch(const std::vector<Id>& newcomers, bool is_watched) {

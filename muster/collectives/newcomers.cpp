@@ -76,10 +76,10 @@ void CommunicatorCore::bring_to_rank_0(const std::vector<Id>& found, std::vector
 // Rank 0 has met all of them.
 void CommunicatorCore::bring_together(const std::vector<Id>& newcomers) const {
   if (crew_->rank() != 0) return;
-  const loop::Turn turn(fabric_->loop());
   Seats others = crew_->seats();
   std::erase(others, nullptr);
   for (const Id id : newcomers) {
+    const loop::Turn turn(fabric_->loop());  // Each time: beats leave in between.
     const std::shared_ptr<Seat> newcomer = fabric_->find(id);
     for (const auto& seat : others) fabric_->bring_together(*seat, *newcomer);
     others.push_back(newcomer);
@@ -106,9 +106,14 @@ std::string CommunicatorCore::unmet_in_words(const std::vector<Id>& newcomers) c
 Result<std::shared_ptr<Crew>> CommunicatorCore::take_in(const std::vector<Id>& newcomers,
                                                         std::uint64_t context,
                                                         const msg::Wait& wait) {
+  // A newcomer may have been told of a member by others alone.
+  std::vector<Id> watched = newcomers;
+  for (const auto& seat : crew_->seats()) {
+    if (seat != nullptr) watched.push_back(seat->id);
+  }
   const auto watch = [&](bool is_watched) {
     const loop::Turn turn(fabric_->loop());
-    fabric_->watch(newcomers, is_watched);
+    fabric_->watch(watched, is_watched);
   };
   watch(true);
   const msg::internal::OnThrow unwatch([&] { watch(false); });

@@ -56,7 +56,7 @@ class Seat final : public net::LinkSink {
   const std::string name;
   msg::Member member;                                                 // As the registry has it.
   bool is_registered = false;                                         // The registry has it.
-  std::optional<int> dials_left;                                      // If others have told of it.
+  int dials_left = 0;                                                 // If others have told of it.
   std::unique_ptr<net::Link> link;                                    // Null: none yet, or no more.
   std::optional<Hello> hello;                                         // Once the link is up.
   std::optional<Error> lost;                                          // Why, once it is.
@@ -67,7 +67,7 @@ class Seat final : public net::LinkSink {
   std::set<std::uint64_t> away_from;   // Contexts that it was left out of, as it says.
 
   bool is_here() const { return link != nullptr && hello.has_value() && !lost; }
-  bool may_be_dialled() const { return is_registered || dials_left.value_or(0) > 0; }
+  bool may_be_dialled() const { return is_registered || dials_left > 0; }
   // What is known of it, once it is lost.
   Loss loss() const;
   // Sends, or says why not. Numbers may find the link's queue full: then room_came() follows.

@@ -37,9 +37,10 @@ bool set_slice(Attributes attributes, std::uint64_t slice) {
 }  // namespace
 
 void Slice::halve() {
-  if (is_halved()) return;
+  if (is_halved() || is_refused_) return;
   const auto now = attributes();
-  if (now && set_slice(*now, now->slice / 2)) usual_ = now->slice;
+  is_refused_ = !now || !set_slice(*now, now->slice / 2);
+  if (!is_refused_) usual_ = now->slice;
 }
 
 void Slice::restore() {

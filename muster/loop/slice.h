@@ -21,6 +21,7 @@ class Slice {
 
  private:
   std::uint64_t usual_ = 0;  // Nanoseconds, while it is halved.
+  bool is_refused_ = false;  // It is not asked again.
 };
 
 }  // namespace muster::loop

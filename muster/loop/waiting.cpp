@@ -276,7 +276,7 @@ void Loop::choose_slice() {
       std::ranges::any_of(pollers_, [](Poller* poller) { return poller->has_woken_nobody(); }));
   const bool serves = servant.service.serves();
   serves ? servant.slice.halve() : servant.slice.restore();
-  servant.yields_first = serves && yields_.may_yield(now());
+  servant.yields_first = servant.slice.is_halved() && yields_.may_yield(now());
 }
 
 void Loop::leave_service() { servant.slice.restore(); }

@@ -17,6 +17,7 @@
 namespace muster::tests {
 namespace {
 
+using net::testing::Dials;
 using namespace std::chrono_literals;
 
 constexpr Rank kSize = 3;
@@ -28,9 +29,9 @@ using Made = std::unique_ptr<Communicator>;
 class Unheard {
  public:
   // Cut off: nor can it be brought together with the newcomer.
-  Unheard(bool is_elastic, Rank deaf, bool is_cut_off = false)
+  Unheard(bool is_elastic, Rank deaf, std::optional<net::testing::Dials> cut_off = std::nullopt)
       : is_elastic_(is_elastic),
-        is_cut_off_(is_cut_off),
+        is_cut_off_(cut_off.has_value()),
         ranks_(kSize, 1,
                [this, deaf](CommunicatorOptions& options) {
                  options.manners.elastic = is_elastic_;
@@ -41,7 +42,7 @@ class Unheard {
                }),
         made_(kSize) {
     ranks_.add_newcomer([this] { come(); });
-    if (is_cut_off) ranks_.net().part(ranks_.host(deaf), ranks_.host(kSize));
+    if (cut_off) ranks_.net().part(ranks_.host(deaf), ranks_.host(kSize), *cut_off);
   }
   ~Unheard() {
     is_over_ = true;
@@ -123,18 +124,20 @@ INSTANTIATE_TEST_SUITE_P(Of, ANewcomer, ::testing::Bool(),
 
 TEST_P(ANewcomer, OfWhomOneMemberNeverHearsIsNotWaitedForOnceItIsGone) {
   for (Rank deaf = 1; deaf < kSize; ++deaf) {
-    {
-      SCOPED_TRACE("it gives up, and rank " + std::to_string(deaf) + " cannot reach it");
-      Unheard lives(GetParam(), deaf, true);
+    for (const Dials dials : {Dials::hang, Dials::fail}) {
+      SCOPED_TRACE("it gives up, and rank " + std::to_string(deaf) + " cannot reach it" +
+                   (dials == Dials::fail ? ", as it hears at once" : ""));
+      Unheard lives(GetParam(), deaf, dials);
       ASSERT_FALSE(lives.kill_newcomer(kNever));
       lives.expect_all_or_none_have_it();
       lives.go_on();
     }
-    for (const bool is_cut_off : {false, true}) {
+    const std::optional<Dials> ways[] = {std::nullopt, Dials::hang, Dials::fail};
+    for (const std::optional<Dials> cut_off : ways) {
       for (std::uint64_t when = 0; !HasFailure(); ++when) {
         SCOPED_TRACE("before event " + std::to_string(when) + ", of which rank " +
-                     std::to_string(deaf) + " does not hear" + (is_cut_off ? ", cut off" : ""));
-        Unheard unheard(GetParam(), deaf, is_cut_off);
+                     std::to_string(deaf) + " does not hear" + (cut_off ? ", cut off" : ""));
+        Unheard unheard(GetParam(), deaf, cut_off);
         if (!unheard.kill_newcomer(when)) break;
         unheard.expect_all_or_none_have_it();
         unheard.go_on();

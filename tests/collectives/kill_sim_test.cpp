@@ -460,47 +460,5 @@ TEST_P(KillsOnMachines, AreWhatALongPauseIsTakenFor) {
   }
 }
 
-// Every contribution is a power of two, so that a sum tells whose are in.
-TEST(ElasticKills, GiveAllSurvivorsTheSameSumOverTheSameContributors) {
-  constexpr std::uint64_t kStep = kMoments == UINT64_MAX ? 1 : 5;
-  for (const Rank size : {3U, 4U}) {
-    for (std::uint64_t when = kStep == 1 ? 0 : size, is_over = 0; is_over == 0; when += kStep) {
-      for (Rank victim = 0; victim < size; ++victim) {
-        SCOPED_TRACE(std::to_string(size) + " ranks, " + std::to_string(victim) +
-                     " dies before event " + std::to_string(when));
-        SimRanks ranks(size, 1, [](auto& options) { options.manners.elastic = true; });
-        std::vector<std::vector<Rank>> sets(size);
-        bool has_died = false;
-        EXPECT_TRUE(ranks.run(
-            [&](Rank rank, Communicator& all) {
-              for (int round = 0; round < 2; ++round) {
-                std::vector<std::int32_t> mine(3, 1 << rank);
-                const auto done = all.all_reduce(mine, mine, Reduction::sum);
-                if (!ranks.is_alive(rank)) return;
-                ASSERT_TRUE(done) << done.error().describe();
-                std::int32_t sum = 0;
-                for (const Rank one : *done->contributors) sum += 1 << one;
-                EXPECT_EQ(mine, std::vector<std::int32_t>(3, sum));
-                sets[rank].push_back(static_cast<Rank>(sum));
-              }
-            },
-            [&](std::uint64_t event) {
-              if (event != when) return;
-              has_died = true;
-              ranks.kill(victim);
-            }));
-        for (Rank rank = 0; rank < size; ++rank) {
-          const Rank other = (victim + 1) % size;
-          if (rank != victim) {
-            EXPECT_EQ(sets[rank], sets[other]);
-          }
-        }
-        if (!has_died) is_over = 1;
-        if (HasFailure()) return;
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace muster::tests

@@ -14,6 +14,7 @@
 #include "muster/drivers/tcp/tcp.h"
 #include "muster/net/testing/leaks.h"
 #include "muster/registries/embedded/embedded.h"
+#include "tests/collectives/history.h"
 
 namespace muster::tests {
 namespace {
@@ -31,18 +32,30 @@ std::unique_ptr<net::Driver> make_tcp(loop::Loop& loop) {
   return drivers::make_tcp_driver(loop, options);
 }
 
-// Adds ones of `count` numbers until it fails; the error, or what was wrong.
+// So that a sum tells whose numbers are in.
+float power_of(Rank rank) { return static_cast<float>(1U << rank); }
+
+float expected_of(const Outcome& done, Rank size) {
+  if (!done.contributors) return power_of(size) - 1;
+  float sum = 0;
+  for (const Rank one : *done.contributors) sum += power_of(one);
+  return sum;
+}
+
+using After = std::function<void(std::uint64_t, const Outcome&)>;
+
+// Adds powers of two, `count` numbers at once, until it fails; the error, or what was wrong.
 std::string add_until_failure(Communicator& all, std::size_t count, std::uint64_t limit,
-                              const std::function<void(std::uint64_t)>& after = {}) {
+                              const After& after = {}) {
   for (std::uint64_t round = 1; round <= limit; ++round) {
-    std::vector<float> ones(count, 1.0F);
-    const auto done = all.all_reduce(ones, ones, Reduction::sum);
+    std::vector<float> numbers(count, power_of(all.rank()));
+    const auto done = all.all_reduce(numbers, numbers, Reduction::sum);
     if (!done) return std::string(name(done.error().code())) + " " + done.error().message();
-    const std::size_t expected = done->contributors ? done->contributors->size() : all.size();
-    for (const float sum : ones) {
-      if (sum != static_cast<float>(expected)) return "WRONG " + std::to_string(sum);
+    const float expected = expected_of(*done, all.size());
+    for (const float sum : numbers) {
+      if (sum != expected) return "WRONG " + std::to_string(sum);
     }
-    if (after) after(round);
+    if (after) after(round, *done);
   }
   return "done";
 }
@@ -66,10 +79,12 @@ struct Adder {
     auto all = Communicator::join(*rig.loop, options, 60s);
     if (!all) return 3;
     parent.pipe.write_line("joined");
-    const auto report = [&](std::uint64_t round) {
+    const bool is_elastic = options.manners.elastic;
+    History history(given[0], rank);
+    const auto report = [&](std::uint64_t round, const Outcome& done) {
+      if (is_elastic) history.note(done);
       if (round == report_after) parent.pipe.write_line("reports");
     };
-    const bool is_elastic = options.manners.elastic;
     parent.pipe.write_line(add_until_failure(
         **all, count, is_elastic ? (count > 5000 ? 60 : 1000) : UINT64_MAX, report));
     if (!is_elastic && !go_on_without(**all)) return 5;
@@ -149,7 +164,7 @@ CommunicatorOptions Rig::options(Rank size, Rank rank) const {
   return made;
 }
 
-Crowd::Crowd(const CrowdOptions& options) {
+Crowd::Crowd(const CrowdOptions& options) : is_elastic_(options.manner == "elastic") {
   const auto nth = [](const std::vector<std::string>& all, Rank rank) {
     return rank < all.size() ? all[rank] : "";
   };
@@ -181,7 +196,21 @@ void Crowd::await_stuck(Rank rank) {
   EXPECT_TRUE(read && read->starts_with("operation stuck")) << (read ? *read : "nothing");
 }
 
+void Crowd::expect_same_history(Rank rank) const {
+  const auto own = History::of(folder_.path(), rank);
+  EXPECT_FALSE(own.empty()) << "rank " << rank;
+  for (Rank other = 0; other < ranks_.size(); ++other) {
+    for (const auto& [number, contributors] : History::of(folder_.path(), other)) {
+      const auto found = own.find(number);
+      if (found == own.end()) continue;
+      EXPECT_EQ(found->second, contributors)
+          << "ranks " << rank << " and " << other << ", operation " << number;
+    }
+  }
+}
+
 void Crowd::finish(Rank rank) {
+  if (is_elastic_) expect_same_history(rank);
   ranks_[rank]->pipe().write_line("go");
   EXPECT_EQ(line(rank), "clean");
   EXPECT_EQ(*ranks_[rank]->wait(), 0);

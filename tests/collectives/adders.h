@@ -1,6 +1,7 @@
-// Adders: ranks as processes that add up ones, round after round, and report to the test.
+// Adders: ranks as processes that add up powers of two, round after round, and report to the test.
 //
-// Whatever they return must be the whole sum: a sum over some is never seen.
+// Whatever they return must be the whole sum: a sum over some is never seen. Elastic: over those
+// who are said to have contributed, who are the same on all ranks, also on those that then died.
 
 #pragma once
 
@@ -64,10 +65,13 @@ class Crowd {
   // Until it says that it waits for somebody.
   void await_stuck(Rank rank);
   net::testing::ChildProcess& operator[](Rank rank) { return *ranks_[rank]; }
-  // It gives back what it holds, and ends.
+  // It gives back what it holds, and ends. Elastic: what it has had, others have had so, too.
   void finish(Rank rank);
 
  private:
+  void expect_same_history(Rank rank) const;
+
+  const bool is_elastic_;
   registries::embedded::TestFolder folder_;
   std::vector<std::unique_ptr<net::testing::ChildProcess>> ranks_;
 };

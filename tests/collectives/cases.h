@@ -30,9 +30,10 @@ struct Case {
 // `count` elements of each rank; uneven: at most so many.
 void set_counts(Case& one, Rank ranks, std::uint64_t count);
 
-// Around the sizes at which something changes: a line, a slot, a copy, a window.
-inline constexpr std::uint64_t kCounts[] = {0,    1,    2,    3,    9,     33,   511,
-                                            1025, 2041, 4097, 9000, 16385, 70000};
+// Around the sizes at which something changes: a line, a slot (2038 of four bytes), a copy, a
+// window.
+inline constexpr std::uint64_t kCounts[] = {0,    1,    2,    3,    9,    33,    511,  1025,
+                                            2037, 2038, 2039, 4097, 9000, 16385, 70000};
 
 // The same on all ranks that draw alike.
 Case draw(std::minstd_rand& random, Rank ranks);

@@ -2,7 +2,8 @@
 // goes through shared memory, and at each message between hosts.
 //
 // Ranks are processes. Who returns a result has the right one, whoever else
-// died; everybody ends and names the lost; and the survivors go on together.
+// died; everybody ends and names the lost; and the survivors go on together. Elastic: nobody ends,
+// and no two have other contributors to the same sum, nor has who died.
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "muster/net/testing/leaks.h"
 #include "tests/collectives/adders.h"
 #include "tests/collectives/cases.h"
+#include "tests/collectives/history.h"
 
 namespace muster::tests {
 namespace {
@@ -29,6 +31,7 @@ constexpr Rank kAway = 2;
 constexpr std::uint64_t kSegment = 4096;  // Bytes: a few of them for each operation.
 constexpr std::uint64_t kFew = 3;         // Elements that go through the slots alone.
 constexpr std::uint64_t kMany = 3000;
+constexpr std::size_t kSums = 2;  // Of elastic ones: the second is over those who are left.
 
 // Of each plan, so many moments in each run; all of them where this is built for
 // the label `long`.
@@ -43,6 +46,7 @@ struct Scenario {
   Operation operation = Operation::barrier;
   Algorithm algorithm = Algorithm::staged;
   std::uint64_t count = kMany;
+  bool is_elastic = false;
 
   Case as_case() const {
     Case one;
@@ -62,7 +66,8 @@ struct Scenario {
   }
   std::string text() const {
     return std::string(name(operation)) + " " + std::string(name(algorithm)) + " on " +
-           std::string(name(ground)) + ", " + std::to_string(count);
+           std::string(name(ground)) + ", " + std::to_string(count) +
+           (is_elastic ? ", elastic" : "");
   }
 };
 
@@ -89,6 +94,11 @@ std::vector<Scenario> scenarios() {
       all.push_back({Ground::hosts, operation, Algorithm::hierarchical, kMany});
     }
   }
+  using enum Operation;
+  all.push_back({Ground::readable, all_reduce, Algorithm::staged, kFew, true});
+  all.push_back({Ground::readable, all_reduce, Algorithm::direct, kMany, true});
+  all.push_back({Ground::windows, all_reduce, Algorithm::staged, kMany, true});
+  all.push_back({Ground::hosts, all_reduce, Algorithm::hierarchical, kMany, true});
   return all;
 }
 
@@ -121,6 +131,16 @@ class Group {
   void finish(Rank rank) {
     ranks_[rank]->pipe().write_line("go");
     EXPECT_EQ(*ranks_[rank]->wait(), 0);
+  }
+  // Elastic: what it has had, all others have had so, too.
+  void expect_same_history(Rank rank) const {
+    const auto own = History::of(folder_.path(), rank);
+    EXPECT_EQ(own.size(), kSums);
+    for (Rank other = 0; other < kRanks; ++other) {
+      for (const auto& [number, contributors] : History::of(folder_.path(), other)) {
+        EXPECT_EQ(own.at(number), contributors) << "ranks " << rank << " and " << other;
+      }
+    }
   }
 
  private:
@@ -158,20 +178,27 @@ void kill_at(std::size_t scenario, const Moment& moment) {
   SCOPED_TRACE("rank " + std::to_string(moment.rank) + " at passage " +
                std::to_string(moment.passage) + " of " +
                std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(at.line));
+  const bool is_elastic = scenarios()[scenario].is_elastic;
   Group group(scenario, moment);
   EXPECT_EQ(*group[moment.rank].wait(), -SIGKILL);
   const TimePoint gone = system_clock().now();
   for (Rank rank = 0; rank < kRanks; ++rank) {
     if (rank == moment.rank) continue;
     const std::string first = group.line(rank);
-    EXPECT_TRUE(first == "right" || first == "named") << first;
-    EXPECT_EQ(group.line(rank), "named");
+    EXPECT_TRUE(first == "right" || (!is_elastic && first == "named")) << first;
+    if (!is_elastic) {
+      EXPECT_EQ(group.line(rank), "named");
+    }
   }
   // A second, and what a busy machine adds.
   EXPECT_LT(system_clock().now() - gone, 10s);
   for (Rank rank = 0; rank < kRanks; ++rank) {
     if (rank == moment.rank) continue;
-    EXPECT_EQ(group.line(rank), "left 2");
+    if (is_elastic) {
+      group.expect_same_history(rank);
+    } else {
+      EXPECT_EQ(group.line(rank), "left 2");
+    }
   }
   for (Rank rank = 0; rank < kRanks; ++rank) {
     if (rank != moment.rank) group.finish(rank);
@@ -218,11 +245,12 @@ struct Faller {
     const ChoiceTable table = scenario.table();
     CommunicatorOptions options = rig.options(kRanks, rank);
     options.choices = &table;
+    options.manners.elastic = scenario.is_elastic;
     options.use_process_vm = scenario.ground != Ground::windows;
     auto all = Communicator::join(*rig.loop, options, 60s);
     if (!all || !(*all)->barrier()) return 3;
     crash_at(point, passage);
-    const Checked checked = run(scenario.as_case(), **all);
+    const Checked checked = scenario.is_elastic ? add(**all) : run(scenario.as_case(), **all);
     if (passage > 0) raise(SIGKILL);  // It did not come by there, this time.
     const std::string passages = passages_so_far();
     parent.pipe.write_line(!checked.outcome        ? verdict(checked.outcome.error())
@@ -230,10 +258,27 @@ struct Faller {
                                                    : checked.wrong);
     if (victim.empty()) {
       parent.pipe.write_line(passages);
-    } else {
+    } else if (!scenario.is_elastic) {
       go_on_without(**all);
     }
     return parent.pipe.read_line() ? 0 : 4;  // Until the test has seen it all.
+  }
+
+  // Every contribution is a power of two, so that a sum tells whose are in.
+  Checked add(Communicator& all) const {
+    History history(given[0], rank);
+    Result<Outcome> done = Outcome{};
+    for (std::size_t i = 0; i < kSums; ++i) {
+      std::vector<std::int32_t> numbers(scenario.count, 1 << rank);
+      done = all.all_reduce(numbers, numbers, Reduction::sum);
+      if (!done) return {std::move(done), ""};
+      history.note(*done);
+      std::int32_t sum = 0;
+      for (const Rank one : *done->contributors) sum += 1 << one;
+      if (std::ranges::count(numbers, sum) != std::ssize(numbers))
+        return {std::move(done), "WRONG"};
+    }
+    return {std::move(done), ""};
   }
 
   std::string verdict(const Error& error) const {

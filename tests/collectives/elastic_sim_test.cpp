@@ -1,9 +1,12 @@
-// Elastic operations whose root dies, or of which two die one after the other.
+// Elastic operations whose root dies, or of which two die one after the other: where all are apart,
+// and where some share the memory of a machine.
 //
 // Under virtual time, as in kill_sim_test.cpp. Whatever becomes of an operation
 // becomes of it on all who are left.
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -19,8 +22,10 @@ constexpr int kRounds = 3;
 
 #ifdef MUSTER_ALL_MOMENTS
 constexpr std::uint64_t kStep = 1;
+constexpr std::uint64_t kPlaysOnMachines = 60;  // Of each deed: they take longer.
 #else
 constexpr std::uint64_t kStep = 17;
+constexpr std::uint64_t kPlaysOnMachines = 2;
 #endif
 
 // One round of a rank; what came of it, the same on all who are left.
@@ -181,13 +186,12 @@ std::vector<Deed> all_deeds() {
   return all;
 }
 
-class ElasticDeaths : public ::testing::TestWithParam<Deed> {};
-INSTANTIATE_TEST_SUITE_P(In, ElasticDeaths, ::testing::ValuesIn(all_deeds()),
-                         [](const auto& one) { return one.param.name; });
+using Machines = std::vector<int>;
 
 // `first` dies before event `when`, and `second` so many events later.
-bool play(const Deed& deed, Rank first, Rank second, std::uint64_t when, std::uint64_t later) {
-  SimRanks ranks(kSize, 1, [](auto& options) { options.manners.elastic = true; });
+bool play(const Deed& deed, const Machines& machines, Rank first, Rank second, std::uint64_t when,
+          std::uint64_t later) {
+  SimRanks ranks(kSize, 1, [](auto& options) { options.manners.elastic = true; }, false, machines);
   std::vector<std::vector<std::string>> outcomes(kSize);
   bool has_died = false;
   EXPECT_TRUE(ranks.run(
@@ -213,19 +217,63 @@ bool play(const Deed& deed, Rank first, Rank second, std::uint64_t when, std::ui
   return has_died;
 }
 
+bool play_as_told(const Deed& deed, const Machines& machines, Rank first, Rank second,
+                  std::uint64_t when, std::uint64_t later) {
+  SCOPED_TRACE(std::to_string(first) + " dies before event " + std::to_string(when) + ", " +
+               std::to_string(second) + " after " + std::to_string(later) + " more");
+  return play(deed, machines, first, second, when, later);
+}
+
+constexpr std::uint64_t kLater[] = {1, 12, 40};
+
+class ElasticDeaths : public ::testing::TestWithParam<Deed> {
+ protected:
+  // Spread over all moments, all who may die first, and how much later the second does.
+  static void play_on(const Machines& machines) {
+    constexpr std::uint64_t kWays = kSize * std::size(kLater);
+    const std::uint64_t all = events_on(machines) * kWays;
+    const std::uint64_t stride = std::max<std::uint64_t>(all / kPlaysOnMachines, 1);
+    for (std::uint64_t i = stride / 2; i < all; i += stride) {
+      const std::uint64_t when = i / kWays;
+      const auto first = static_cast<Rank>(i % kSize);
+      const auto second = static_cast<Rank>((first + when) % kSize);
+      play_as_told(GetParam(), machines, first, second, when, kLater[i % std::size(kLater)]);
+      if (HasFailure()) return;
+    }
+  }
+
+ private:
+  // If nobody dies.
+  static std::uint64_t events_on(const Machines& machines) {
+    SimRanks ranks(
+        kSize, 1, [](auto& options) { options.manners.elastic = true; }, false, machines);
+    std::uint64_t events = 0;
+    EXPECT_TRUE(ranks.run(
+        [&](Rank, Communicator& all) {
+          for (int round = 0; round < kRounds; ++round) GetParam().call(all, round);
+        },
+        [&](std::uint64_t event) { events = event + 1; }));
+    return events;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(In, ElasticDeaths, ::testing::ValuesIn(all_deeds()),
+                         [](const auto& one) { return one.param.name; });
+
 TEST_P(ElasticDeaths, HaveAllWhoAreLeftComeToTheSameEnd) {
   for (std::uint64_t when = 0, is_over = 0; is_over == 0; when += kStep) {
     for (Rank first = 0; first < kSize; ++first) {
       const auto second = static_cast<Rank>((first + when / kStep) % kSize);
-      for (const std::uint64_t later : {1UL, 12UL, 40UL}) {
-        SCOPED_TRACE(std::to_string(first) + " dies before event " + std::to_string(when) + ", " +
-                     std::to_string(second) + " after " + std::to_string(later) + " more");
-        if (!play(GetParam(), first, second, when, later)) is_over = 1;
+      for (const std::uint64_t later : kLater) {
+        if (!play_as_told(GetParam(), {}, first, second, when, later)) is_over = 1;
         if (HasFailure()) return;
       }
     }
   }
 }
+
+TEST_P(ElasticDeaths, HaveThemComeToItOnOneMachineToo) { play_on({0, 0, 0, 0, 0}); }
+
+TEST_P(ElasticDeaths, HaveThemComeToItOnTwoMachinesToo) { play_on({0, 1, 0, 1, 1}); }
 
 }  // namespace
 }  // namespace muster::tests

@@ -26,9 +26,11 @@ constexpr std::uint64_t kLargeCount = 70000;
 // Of each plan, so many moments in each run; all of them where this is built for
 // the label `long`.
 #ifdef MUSTER_ALL_MOMENTS
+constexpr bool kAllMoments = true;
 constexpr std::uint64_t kMoments = UINT64_MAX;
 constexpr std::uint64_t kLongMoments = UINT64_MAX;
 #else
+constexpr bool kAllMoments = false;
 constexpr std::uint64_t kMoments = 8;
 constexpr std::uint64_t kLongMoments = 2;  // Of those that take longer.
 #endif
@@ -36,6 +38,13 @@ constexpr std::uint64_t kLongMoments = 2;  // Of those that take longer.
 struct Moment {
   Rank rank;
   std::uint64_t event;
+
+  // Of two things that may happen then, both where all moments are tried; else the other one of
+  // each `nth`.
+  std::vector<bool> ways(std::uint64_t nth) const {
+    if (kAllMoments) return {false, true};
+    return {(event + rank) % nth == 0};
+  }
 };
 
 // Spread over all, and otherwise for each `seed`.
@@ -55,17 +64,20 @@ std::vector<Moment> moments(Rank ranks, std::uint64_t events, std::uint64_t seed
 constexpr Duration kSilence = 100ms;
 
 struct Scenario {
-  Operation operation;
-  Algorithm algorithm;
-  Rank ranks;
+  Operation operation = Operation::barrier;
+  Algorithm algorithm = Algorithm::direct;
+  Rank ranks = 2;
   std::uint64_t count = 40;
   std::uint64_t segment = kSegment;
   bool is_uneven = false;
   std::vector<int> machines = {};
+  Ground ground = Ground::links;
+  bool may_read = true;  // Ranks of one machine read each other's private memory.
 
   Case as_case() const {
     Case one;
     one.operation = operation;
+    one.is_in_arena = ground == Ground::arena;
     one.root = ranks - 1;
     one.is_uneven = is_uneven;
     set_counts(one, ranks, count);
@@ -74,15 +86,8 @@ struct Scenario {
   std::string text() const {
     return std::string(name(operation)) + " " + std::string(name(algorithm)) + " " +
            std::to_string(ranks) + " x " + std::to_string(count) + (is_uneven ? " uneven" : "") +
-           (machines.empty() ? "" : " on machines");
+           " on " + std::string(name(ground)) + (may_read ? "" : " without process_vm");
   }
-  Ground ground() const {
-    if (machines.empty()) return Ground::links;
-    if (std::ranges::max(machines) > 0) return Ground::hosts;
-    return may_read() ? Ground::readable : Ground::windows;
-  }
-  // Ranks of one machine read each other's private memory.
-  bool may_read() const { return static_cast<int>(operation) % 2 == 0; }
 };
 
 // The counts are told first, where not all ranks know them.
@@ -110,7 +115,7 @@ std::vector<Scenario> scenarios(Rank ranks) {
       }
     }
   }
-  if (kMoments != UINT64_MAX) return all;
+  if (!kAllMoments) return all;
   using enum Operation;
   using enum Algorithm;
   all.push_back({broadcast, chain, ranks, kLargeCount, kLargeSegment});
@@ -124,7 +129,7 @@ class Rounds {
   explicit Rounds(const Scenario& scenario)
       : scenario_(scenario),
         one_(scenario.as_case()),
-        table_(*ChoiceTable::make({{.ground = scenario.ground(),
+        table_(*ChoiceTable::make({{.ground = scenario.ground,
                                     .operation = scenario.operation,
                                     .ranks = 2,
                                     .bytes = UINT64_MAX,
@@ -149,7 +154,7 @@ class Rounds {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) + " before event " +
                  std::to_string(when) + (quietly ? " quietly" : ""));
     SimRanks ranks = make();
-    std::vector<bool> has_result(scenario_.ranks);
+    std::vector<std::uint64_t> completed(scenario_.ranks);
     TimePoint killed{};
     // A death is told at once. Silence lasts, and is looked for at times.
     const Duration bound = quietly ? kSilence * 3 / 2 : 1s;
@@ -158,7 +163,7 @@ class Rounds {
           const Checked checked = run(one_, all);
           if (!ranks.is_alive(rank)) return;
           EXPECT_EQ(checked.wrong, "");
-          has_result[rank] = checked.outcome.has_value();
+          if (checked.outcome) completed[rank] = checked.outcome->number;
           if (!checked.outcome) expect_named(checked.outcome.error(), victim);
           if (killed != TimePoint{}) {
             EXPECT_LE(ranks.now() - killed, bound);
@@ -170,7 +175,7 @@ class Rounds {
           ranks.kill(victim, quietly);
         });
     EXPECT_TRUE(has_ended);
-    if (killed != TimePoint{}) go_on_without(ranks, victim);
+    if (killed != TimePoint{}) go_on_without(ranks, victim, completed);
   }
 
   // While the others give up what one has not taken, it stands still, but not for so long that
@@ -179,6 +184,7 @@ class Rounds {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) + " dies and rank " +
                  std::to_string(stopped) + " stops before event " + std::to_string(when));
     SimRanks ranks = make();
+    std::vector<std::uint64_t> completed(scenario_.ranks);
     TimePoint goes_on = kForever;
     bool has_died = false;
     EXPECT_TRUE(ranks.run(
@@ -186,6 +192,7 @@ class Rounds {
           const Checked checked = run(one_, all);
           if (!ranks.is_alive(rank)) return;
           EXPECT_EQ(checked.wrong, "");
+          if (checked.outcome) completed[rank] = checked.outcome->number;
           if (!checked.outcome) expect_named(checked.outcome.error(), victim);
         },
         [&](std::uint64_t event) {
@@ -200,7 +207,7 @@ class Rounds {
           goes_on = kForever;
         }));
     if (goes_on != kForever) ranks.let_go_on(stopped);
-    if (has_died) go_on_without(ranks, victim);
+    if (has_died) go_on_without(ranks, victim, completed);
   }
 
   // Shorter than what is taken for a loss: nothing is to be seen of it.
@@ -232,11 +239,13 @@ class Rounds {
     SCOPED_TRACE(scenario_.text() + ": rank " + std::to_string(victim) +
                  " is frozen for long before event " + std::to_string(when));
     SimRanks ranks = make();
+    std::vector<std::uint64_t> completed(scenario_.ranks);
     TimePoint frozen{};
     EXPECT_TRUE(ranks.run(
         [&](Rank rank, Communicator& all) {
           const Checked checked = run(one_, all);
           EXPECT_EQ(checked.wrong, "");
+          if (checked.outcome) completed[rank] = checked.outcome->number;
           if (rank == victim || checked.outcome) return;
           expect_named(checked.outcome.error(), victim);
           EXPECT_LE(ranks.now() - frozen, kSilence * 3 / 2);
@@ -246,7 +255,7 @@ class Rounds {
           frozen = ranks.now();
           ranks.freeze(victim, 3 * kSilence);
         }));
-    if (frozen != TimePoint{}) go_on_without(ranks, victim);
+    if (frozen != TimePoint{}) go_on_without(ranks, victim, completed);
   }
 
  private:
@@ -258,7 +267,7 @@ class Rounds {
           options.silence = kSilence;
           options.beat = kSilence * 5 / 14;
           options.manners.deadline = 1s;  // What hangs fails, and the dead end.
-          options.use_process_vm = scenario_.may_read();
+          options.use_process_vm = scenario_.may_read;
         },
         false, scenario_.machines);
   }
@@ -270,7 +279,10 @@ class Rounds {
   }
 
   // Who has a result hears of the loss at its next call. More than half are left.
-  void go_on_without(SimRanks& ranks, Rank victim) const {
+  // `completed`: the last operation that each rank has had.
+  void go_on_without(SimRanks& ranks, Rank victim, std::vector<std::uint64_t> completed) const {
+    completed.erase(completed.begin() + victim);
+    const std::uint64_t by_all = std::ranges::min(completed);
     EXPECT_TRUE(ranks.run([&](Rank rank, Communicator& all) {
       const auto next = all.barrier();
       EXPECT_FALSE(next);
@@ -283,6 +295,7 @@ class Rounds {
       if (scenario_.ranks == 2 && !left) return;  // The other half may live as well.
       ASSERT_TRUE(left) << left.error().describe();
       EXPECT_EQ((*left)->size(), scenario_.ranks - 1);
+      EXPECT_EQ((*left)->completed_before(), by_all);
       std::vector<std::int32_t> ones{1, 1};
       const auto sum = (*left)->all_reduce(ones, ones, Reduction::sum);
       EXPECT_TRUE(sum) << sum.error().describe();
@@ -307,8 +320,8 @@ TEST_P(Kills, AtEachEventOfEachPlanLeaveNoWrongResultAndNobodyWaiting) {
     const Rounds rounds(scenario);
     const std::uint64_t events = rounds.events();
     ASSERT_GT(events, 1U);
-    for (const auto& [victim, when] : moments(scenario.ranks, events, ++seed * 7)) {
-      rounds.kill(victim, when, (when + victim) % 4 == 0);
+    for (const Moment& moment : moments(scenario.ranks, events, ++seed * 7)) {
+      for (const bool quietly : moment.ways(4)) rounds.kill(moment.rank, moment.event, quietly);
       if (HasFailure()) return;
     }
   }
@@ -338,8 +351,8 @@ TEST_P(Kills, AreNotWhatAPauseIsTakenFor) {
   std::uint64_t seed = 0;
   for (const Scenario& scenario : scenarios(GetParam())) {
     const Rounds rounds(scenario);
-    for (const auto& [rank, when] : moments(scenario.ranks, rounds.events(), ++seed * 5)) {
-      rounds.stop(rank, when, (when + rank) % 2 == 0);
+    for (const Moment& moment : moments(scenario.ranks, rounds.events(), ++seed * 5)) {
+      for (const bool is_frozen : moment.ways(2)) rounds.stop(moment.rank, moment.event, is_frozen);
       if (HasFailure()) return;
     }
   }
@@ -361,21 +374,34 @@ TEST_P(Kills, AreWhatALongPauseIsTakenFor) {
 class KillsOnMachines : public ::testing::TestWithParam<std::vector<int>> {
  protected:
   static std::vector<Scenario> scenarios() {
-    const auto ranks = static_cast<Rank>(GetParam().size());
-    const Hosts hosts(GetParam().begin(), GetParam().end());
     const bool is_one = std::ranges::max(GetParam()) == 0;
+    std::vector<Scenario> all = scenarios(is_one ? Ground::readable : Ground::hosts, true);
+    std::ranges::copy(scenarios(is_one ? Ground::windows : Ground::hosts, false),
+                      std::back_inserter(all));
+    if (is_one) std::ranges::copy(scenarios(Ground::arena, true), std::back_inserter(all));
+    return all;
+  }
+
+ private:
+  static std::vector<Scenario> scenarios(Ground ground, bool may_read) {
+    const bool is_one = ground != Ground::hosts;
+    const Hosts hosts = is_one ? Hosts{} : Hosts(GetParam().begin(), GetParam().end());
+    Scenario one;
+    one.ranks = static_cast<Rank>(GetParam().size());
+    one.machines = GetParam();
+    one.ground = ground;
+    one.may_read = may_read;
+    // What fits into the slots is never asked for a plan.
+    if (is_one) one.count = 3000;
     std::vector<Scenario> all;
     for (const Operation operation : kOperations) {
+      const Shape shape = Shape::equal(operation, one.ranks, 0, one.count);
+      one.operation = operation;
       // All others pass messages alone.
       for (const Algorithm algorithm :
            {Algorithm::direct, Algorithm::staged, Algorithm::flat, Algorithm::hierarchical}) {
-        Scenario one{operation, algorithm, ranks};
-        one.machines = GetParam();
-        // What fits into the slots is never asked for a plan.
-        if (is_one) one.count = 3000;
-        const Shape shape = Shape::equal(operation, ranks, 0, one.count);
-        if (is_possible_on(one.ground(), algorithm) &&
-            is_possible(shape, algorithm, is_one ? Hosts{} : hosts)) {
+        one.algorithm = algorithm;
+        if (is_possible_on(ground, algorithm) && is_possible(shape, algorithm, hosts)) {
           all.push_back(one);
         }
       }
@@ -402,9 +428,9 @@ TEST_P(KillsOnMachines, AtEachEventLeaveNoWrongResultAndNobodyWaiting) {
   std::uint64_t seed = 0;
   for (const Scenario& scenario : scenarios()) {
     const Rounds rounds(scenario);
-    for (const auto& [victim, when] :
+    for (const Moment& moment :
          moments(scenario.ranks, rounds.events(), ++seed * 7, kLongMoments)) {
-      rounds.kill(victim, when, (when + victim) % 4 == 0);
+      for (const bool quietly : moment.ways(4)) rounds.kill(moment.rank, moment.event, quietly);
       if (HasFailure()) return;
     }
   }
@@ -430,48 +456,6 @@ TEST_P(KillsOnMachines, AreWhatALongPauseIsTakenFor) {
          moments(scenario.ranks, rounds.events(), ++seed * 3, kLongMoments)) {
       rounds.freeze_for_long(rank, when);
       if (HasFailure()) return;
-    }
-  }
-}
-
-// Every contribution is a power of two, so that a sum tells whose are in.
-TEST(ElasticKills, GiveAllSurvivorsTheSameSumOverTheSameContributors) {
-  constexpr std::uint64_t kStep = kMoments == UINT64_MAX ? 1 : 5;
-  for (const Rank size : {3U, 4U}) {
-    for (std::uint64_t when = kStep == 1 ? 0 : size, is_over = 0; is_over == 0; when += kStep) {
-      for (Rank victim = 0; victim < size; ++victim) {
-        SCOPED_TRACE(std::to_string(size) + " ranks, " + std::to_string(victim) +
-                     " dies before event " + std::to_string(when));
-        SimRanks ranks(size, 1, [](auto& options) { options.manners.elastic = true; });
-        std::vector<std::vector<Rank>> sets(size);
-        bool has_died = false;
-        EXPECT_TRUE(ranks.run(
-            [&](Rank rank, Communicator& all) {
-              for (int round = 0; round < 2; ++round) {
-                std::vector<std::int32_t> mine(3, 1 << rank);
-                const auto done = all.all_reduce(mine, mine, Reduction::sum);
-                if (!ranks.is_alive(rank)) return;
-                ASSERT_TRUE(done) << done.error().describe();
-                std::int32_t sum = 0;
-                for (const Rank one : *done->contributors) sum += 1 << one;
-                EXPECT_EQ(mine, std::vector<std::int32_t>(3, sum));
-                sets[rank].push_back(static_cast<Rank>(sum));
-              }
-            },
-            [&](std::uint64_t event) {
-              if (event != when) return;
-              has_died = true;
-              ranks.kill(victim);
-            }));
-        for (Rank rank = 0; rank < size; ++rank) {
-          const Rank other = (victim + 1) % size;
-          if (rank != victim) {
-            EXPECT_EQ(sets[rank], sets[other]);
-          }
-        }
-        if (!has_died) is_over = 1;
-        if (HasFailure()) return;
-      }
     }
   }
 }

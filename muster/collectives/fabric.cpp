@@ -227,7 +227,6 @@ void Fabric::lose(Seat& seat, const Error& why) {
   if (seat.link != nullptr) bury(std::move(seat.link));
   seat.segments.clear();
   seat.readies.clear();
-  seat.away_from.clear();
   for (const auto& [context, crew] : crews_) crew->lose(seat);
   if (std::ranges::count(watched_, seat.id) > 0) tell_gone(seat);
 }

@@ -16,16 +16,18 @@
 namespace muster::tests {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr Rank kSize = 5;  // Of whom three are the most, whoever dies.
 constexpr Rank kRoot = 1;
 constexpr int kRounds = 3;
 
 #ifdef MUSTER_ALL_MOMENTS
 constexpr std::uint64_t kStep = 1;
-constexpr std::uint64_t kPlaysOnMachines = 60;  // Of each deed: they take longer.
+constexpr std::uint64_t kPlaysOnMachines = 300;  // Of each deed: they take longer.
 #else
 constexpr std::uint64_t kStep = 17;
-constexpr std::uint64_t kPlaysOnMachines = 2;
+constexpr std::uint64_t kPlaysOnMachines = 5;
 #endif
 
 // One round of a rank; what came of it, the same on all who are left.
@@ -191,7 +193,14 @@ using Machines = std::vector<int>;
 // `first` dies before event `when`, and `second` so many events later.
 bool play(const Deed& deed, const Machines& machines, Rank first, Rank second, std::uint64_t when,
           std::uint64_t later) {
-  SimRanks ranks(kSize, 1, [](auto& options) { options.manners.elastic = true; }, false, machines);
+  SimRanks ranks(
+      kSize, 1,
+      [&](CommunicatorOptions& options) {
+        options.manners.elastic = true;
+        // The dead end by it, and look at desks until then.
+        if (!machines.empty()) options.manners.deadline = 1s;
+      },
+      false, machines);
   std::vector<std::vector<std::string>> outcomes(kSize);
   bool has_died = false;
   EXPECT_TRUE(ranks.run(

@@ -82,6 +82,10 @@ void Agreement::be_excluded() {
   send_to_others({.kind = Kind::refuse, .ballot = promised_, .lost = {me_}});
 }
 
+void Agreement::withdraw() {
+  if (!known_) be_excluded();
+}
+
 void Agreement::take_up_held() {
   for (const auto& [from, message] : std::exchange(held_, {})) receive(from, message);
 }

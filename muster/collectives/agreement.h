@@ -99,13 +99,16 @@ class Agreement {
   // `rank` is not one of those who agree here, though it may be alive and within reach: then it is
   // told.
   void leave_out(Rank rank);
+  // This rank has no part in this any more, as it cannot decide. Others do not wait for it: to them
+  // it is one that may be alive.
+  void withdraw();
   void receive(Rank from, const AgreementMessage& message);
 
   // What has to be sent by now, in order. To be asked for after each of the above.
   std::vector<Outgoing> take_outgoing();
 
   const std::optional<Decision>& decision() const { return decision_; }
-  // The others have taken this rank for lost.
+  // The others have taken this rank for lost, or it has withdrawn.
   bool is_excluded() const { return is_excluded_; }
   // Too few can be reached to decide; may change when more is known of a loss.
   bool lacks_quorum() const { return !has_quorum(); }

@@ -95,6 +95,12 @@ class Group {
     flush(rank);
   }
 
+  bool lacks_quorum(Rank rank) const { return members_[rank].lacks_quorum(); }
+  void withdraw(Rank rank) {
+    members_[rank].withdraw();
+    flush(rank);
+  }
+
   // No two ranks, dead ones among them, have decided differently.
   void expect_agreement() const {
     const Decision* first = nullptr;
@@ -405,6 +411,51 @@ TEST(Agreement, WhoIsCountedInAndLeftOutDecidesNothing) {
     }
   }
   EXPECT_GT(counted_in, 0U);
+}
+
+// Rank 4 follows 0, which loses the others only then, and would wait for it instead of following 1.
+TEST(Agreement, WhoCannotDecideAndWithdrawsIsNotWaitedFor) {
+  Group group(positions(5));
+  group.deliver({0, 4});
+  for (const Rank rank : {1U, 2U, 3U}) group.part(0, rank);
+  const auto settle_all = [&] { settle(group, [](std::size_t) { return 0; }, [](int) {}); };
+  settle_all();
+  EXPECT_FALSE(group.decision(1));
+  ASSERT_TRUE(group.lacks_quorum(0));
+
+  group.withdraw(0);
+  settle_all();
+  EXPECT_TRUE(group.is_excluded(0));
+  for (const Rank rank : {1U, 2U, 3U, 4U}) {
+    ASSERT_TRUE(group.decision(rank)) << rank;
+    EXPECT_EQ(group.decision(rank)->survivors, (std::vector<Rank>{1, 2, 3, 4}));
+  }
+}
+
+TEST(Agreement, NobodyWaitsForEverWhereWhoCannotDecideWithdraws) {
+  for (unsigned seed = 0; seed < 4000; ++seed) {
+    std::minstd_rand random(seed);
+    const Rank ranks = 3 + random() % 5;
+    Group group(positions(ranks));
+    int breaks = 4;
+    const auto choose = [&](std::size_t count) { return random() % count; };
+    settle(group, choose, [&](int) {
+      if (breaks == 0 || random() % 6 != 0) return;
+      const Rank one = random() % ranks;
+      const Rank other = random() % ranks;
+      if (one != other) group.part(one, other);
+      --breaks;
+    });
+    for (Rank time = 0; time < ranks; ++time) {
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        if (group.lacks_quorum(rank)) group.withdraw(rank);
+      }
+      settle(group, choose, [](int) {});
+    }
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      EXPECT_TRUE(group.decision(rank) || group.is_excluded(rank)) << rank << " seed " << seed;
+    }
+  }
 }
 
 TEST(Agreement, BytesThatAreNoMessageAreRefused) {

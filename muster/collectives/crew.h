@@ -399,11 +399,13 @@ class Crew {
   std::uint64_t current_number_ = 0;
   std::uint32_t current_history_ = 0;
   std::unique_ptr<Agreement> agreement_;
-  bool is_told_away_ = false;  // To all, that this rank was left out.
-  std::uint64_t parent_ = 0;   // The context of which this is made of those who are left.
+  bool is_told_away_ = false;   // To all, that this rank was left out.
+  bool has_withdrawn_ = false;  // From agreement_, as for too long too few could be reached.
+  std::uint64_t parent_ = 0;    // The context of which this is made of those who are left.
   std::vector<std::pair<Rank, AgreementMessage>> early_;
   loop::Timer ask_again_;  // Whether those who are lost have ended; while they are the most.
   Duration ask_after_{};
+  std::optional<TimePoint> few_since_;  // They are the most, and this rank cannot decide.
 };
 
 // "attempt: ranks 2, 5 did not come"; or that `peer` did not go on.

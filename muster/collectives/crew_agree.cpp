@@ -77,6 +77,7 @@ Result<Decision> Crew::await_decision(const msg::Wait& wait) {
 
 std::optional<Error> Crew::why_left_out() const {
   if (agreement_ == nullptr || !agreement_->is_excluded()) return std::nullopt;
+  if (has_withdrawn_) return not_agreed(msg::internal::Waited::timeout);
   return Error(Code::unavailable, "the other ranks have taken this one for lost; join anew");
 }
 
@@ -164,15 +165,24 @@ bool Crew::may_learn_of_an_end() const {
   });
 }
 
-// Also in no call: others may wait for this rank to lead.
+// Also in no call: others may wait for this rank to lead. Of a loss on another host no more is ever
+// known: then they are not to wait for it for longer than silence may last.
 void Crew::ask_again_while_few() {
   const bool is_over = agreement_->decision() || agreement_->is_excluded() || is_cancelled_;
-  if (is_over || !agreement_->lacks_quorum() || !may_learn_of_an_end()) {
+  if (is_over || !agreement_->lacks_quorum()) {
     loop_.stop(ask_again_);
     ask_after_ = {};
+    return few_since_.reset();
+  }
+  if (!few_since_) few_since_ = loop_.now();
+  const TimePoint bound = *few_since_ + bound_on_silence();
+  const bool may_learn = may_learn_of_an_end();
+  if (!may_learn && loop_.now() >= bound) {
+    has_withdrawn_ = true;
+    agreement_->withdraw();
   } else if (!ask_again_.is_armed()) {
-    ask_after_ = std::clamp(2 * ask_after_, kAskAgain, kAskRarely);
-    loop_.start(ask_again_, loop_.now() + ask_after_);
+    if (may_learn) ask_after_ = std::clamp(2 * ask_after_, kAskAgain, kAskRarely);
+    loop_.start(ask_again_, may_learn ? loop_.now() + ask_after_ : bound);
   }
 }
 

@@ -92,7 +92,11 @@ Status Crew::await_ready(const msg::Wait& wait) {
 }
 
 Status Crew::await_survivors(const Crew& parent, const msg::Wait& wait) {
-  const auto has_gone = [&](Rank rank) { return parent.has_left(*parent.rank_of(*seats_[rank])); };
+  // Who says that it was left out never comes here, though it may be counted in.
+  const auto has_gone = [&](Rank rank) {
+    return parent.has_left(*parent.rank_of(*seats_[rank])) ||
+           seats_[rank]->away_from.contains(parent.context());
+  };
   MUSTER_TRY_OK(
       await_ready(wait, [&] { return has_trouble() || std::ranges::all_of(unready(), has_gone); }));
   const loop::Turn turn(loop_);

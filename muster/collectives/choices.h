@@ -2,7 +2,7 @@
 // reads it. Pure; all ranks that say the same choose the same.
 //
 // The rows (choices.inc, choices_intel.inc) are measured and written by `scripts/tune
-// collectives`.
+// collectives`, but for barriers, for hosts, and for nine ranks and more.
 
 #pragma once
 

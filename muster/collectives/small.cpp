@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "muster/collectives/kernels.h"
 
@@ -159,7 +161,7 @@ class Small {
   }
 
   Status reduce(std::uint64_t offset, std::uint64_t count) {
-    std::vector<const std::byte*>& sources = sources_of_thread();
+    std::vector<const std::byte*> sources = std::exchange(kept_sources, {});
     sources.resize(ranks_);
     for (Rank rank = 0; rank < ranks_; ++rank) {
       MUSTER_TRY(const std::byte* from, payload(rank));
@@ -167,6 +169,7 @@ class Small {
     }
     if (count == 0) return ok();
     combine_all(call_.reduction, call_.element, sources, call_.result, count, ranks_);
+    kept_sources = std::move(sources);
     return ok();
   }
 
@@ -192,11 +195,9 @@ class Small {
     return (call_.is_uneven ? call_.receives[rank] : call_.count) * size_of(call_.element);
   }
 
-  // Kept, so that an operation of a few bytes allocates nothing.
-  static std::vector<const std::byte*>& sources_of_thread() {
-    thread_local std::vector<const std::byte*> sources;
-    return sources;
-  }
+  // Kept, so that an operation of a few bytes allocates nothing. Taken while it is in use: a
+  // user's function may call an operation of another communicator.
+  static thread_local std::vector<const std::byte*> kept_sources;
 
   Crew& crew_;
   const Call& call_;
@@ -204,6 +205,8 @@ class Small {
   const Rank rank_;
   Slot* own_ = nullptr;
 };
+
+thread_local std::vector<const std::byte*> Small::kept_sources;
 
 }  // namespace
 

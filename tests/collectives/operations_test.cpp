@@ -2,6 +2,10 @@
 //
 // In each run all pairs of choices meet; all of all, in long/matrix_test.cpp.
 
+#include <cmath>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "muster/collectives/choices.h"
@@ -88,6 +92,34 @@ TEST_P(AllProcessors, ChooseWhatGivesWhatAPlainLoopGives) {
     expect_large_ones_right(ranks);
     expect_pairs_right(ranks, Way::shm);
   }
+}
+
+// The inner one adds up on the thread that is in the middle of the outer one.
+TEST(Operations, MayBeCalledOfAnotherCommunicatorByAUsersFunction) {
+  LocalRanks ranks(Way::shm, 3);
+  ranks.run([](Rank rank, Communicator& all) {
+    auto inner = all.dup();
+    ASSERT_TRUE(inner) << inner.error().describe();
+    bool has_called = false;
+    const Reduction adding = Reduction::user(
+        [&](const void* left, const void* right, void* to, std::size_t count) {
+          if (!std::exchange(has_called, true)) {
+            std::vector<float> ones(1, 1000.0F);
+            EXPECT_TRUE((*inner)->all_reduce(ones, ones, Reduction::sum));
+            EXPECT_EQ(ones[0], 3000.0F);
+          }
+          for (std::size_t i = 0; i < count; ++i) {
+            static_cast<float*>(to)[i] =
+                static_cast<const float*>(left)[i] + static_cast<const float*>(right)[i];
+          }
+        },
+        Reduction::Order::any);
+    const std::vector<float> mine(3, std::pow(10.0F, static_cast<float>(rank)));
+    std::vector<float> sum(3);
+    const auto done = all.all_reduce(mine, sum, adding);
+    ASSERT_TRUE(done) << done.error().describe();
+    EXPECT_EQ(sum, std::vector<float>(3, 111.0F));
+  });
 }
 
 TEST(Operations, MeetInAllPairsOfChoices) { EXPECT_EQ(unmet_pairs(), std::vector<std::string>{}); }

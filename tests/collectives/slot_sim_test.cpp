@@ -39,9 +39,6 @@ void meet_after(const Case& one, Rank late) {
 
 TEST(Slots, HoldWhatJustFitsAndNoMore) {
   for (const Operation operation : kOperations) {
-    // Where each rank adds up another part: ranks that are fibers of one thread share what small
-    // operations keep for a thread.
-    if (operation == Operation::reduce_scatter) continue;
     for (const std::uint64_t most : {kFits, kFits / kSize}) {  // For each, or for all.
       for (const std::uint64_t count : {most - 1, most, most + 1}) {
         Case one;

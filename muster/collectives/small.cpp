@@ -161,7 +161,7 @@ class Small {
   }
 
   Status reduce(std::uint64_t offset, std::uint64_t count) {
-    std::vector<const std::byte*> sources = std::exchange(kept_sources, {});
+    std::vector<const std::byte*> sources = std::exchange(kept_sources_, {});
     sources.resize(ranks_);
     for (Rank rank = 0; rank < ranks_; ++rank) {
       MUSTER_TRY(const std::byte* from, payload(rank));
@@ -169,7 +169,7 @@ class Small {
     }
     if (count == 0) return ok();
     combine_all(call_.reduction, call_.element, sources, call_.result, count, ranks_);
-    kept_sources = std::move(sources);
+    kept_sources_ = std::move(sources);
     return ok();
   }
 
@@ -197,7 +197,7 @@ class Small {
 
   // Kept, so that an operation of a few bytes allocates nothing. Taken while it is in use: a
   // user's function may call an operation of another communicator.
-  static thread_local std::vector<const std::byte*> kept_sources;
+  static thread_local std::vector<const std::byte*> kept_sources_;
 
   Crew& crew_;
   const Call& call_;
@@ -206,7 +206,7 @@ class Small {
   Slot* own_ = nullptr;
 };
 
-thread_local std::vector<const std::byte*> Small::kept_sources;
+thread_local std::vector<const std::byte*> Small::kept_sources_;
 
 }  // namespace
 
